@@ -1,7 +1,7 @@
 import type { RunRecord } from "../src/model/run.ts";
-import type { ThreadKey, ThreadCreation } from "../src/model/thread.ts";
+import type { ThreadKey, NewThreadValues } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import { DeferredStarts, type RunStarts } from "./begin-queue.ts";
+import { DeferredRunStarts, type RunStartQueue } from "./begin-queue.ts";
 import type { RunDraft } from "./thread-system-interface.ts";
 import { admitRun, cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
@@ -16,13 +16,13 @@ interface Batch {
   refused(index: number, cause: unknown): unknown;
   /** @throws ServiceError `server.draining` if the server is shutting down */
   refuseWhenDraining(): void;
-  wake(key: ThreadKey, start: ThreadCreation | undefined): Eventually<LiveThread>;
+  wake(key: ThreadKey, start: NewThreadValues | undefined): Eventually<LiveThread>;
   /** Keeps the thread in memory until `release` is called. */
   claim(liveThread: LiveThread): void;
   release(liveThread: LiveThread): void;
   letGo(liveThread: LiveThread): void;
   /** The queue that begins the admitted runs. */
-  readonly starts: RunStarts;
+  readonly starts: RunStartQueue;
 }
 
 /**
@@ -55,7 +55,7 @@ async function admitTo(
   refuseWhenDraining();
   // No run begins before all runs are stored: a node that computes would block the event loop, and delay the storing of
   // the other runs and the response to the client.
-  const deferredStarts = new DeferredStarts(starts);
+  const deferredStarts = new DeferredRunStarts(starts);
   const admitted: Promise<RunRecord>[] = [];
   for (const [i, { draft }] of runs.entries()) {
     const liveThread = liveThreads[i] as LiveThread;

@@ -5,7 +5,7 @@ import type { Scheduler } from "../src/ports/scheduler.ts";
 const BUDGET_MS = 8;
 
 /** Begins runs whose start is stored. */
-export interface RunStarts {
+export interface RunStartQueue {
   /** Calls `begin` later, to begin the run. `begin` MUST NOT throw, and MUST check whether the run may still begin. */
   add(begin: () => void): void;
 }
@@ -14,7 +14,7 @@ export interface RunStarts {
  * Begins each run in a later turn of the event loop than the one in which the run's start was stored, so that the HTTP
  * response is sent before a node computes. When many runs begin at once, other work gets a turn every few milliseconds.
  */
-export class BeginQueue implements RunStarts {
+export class BeginQueue implements RunStartQueue {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   #waiting: (() => void)[] = [];
@@ -53,12 +53,12 @@ export class BeginQueue implements RunStarts {
 }
 
 /** Holds runs back until all of them are released together. */
-export class DeferredStarts implements RunStarts {
-  readonly #starts: RunStarts;
+export class DeferredRunStarts implements RunStartQueue {
+  readonly #starts: RunStartQueue;
   #deferredStarts: (() => void)[] = [];
 
   /** `starts`: the queue that gets the released runs. */
-  constructor(starts: RunStarts) {
+  constructor(starts: RunStartQueue) {
     this.#starts = starts;
   }
 

@@ -1,4 +1,4 @@
-import type { RunInput } from "./messages.ts";
+import type { RunInput } from "./actor-events.ts";
 import { runChart, type RunEffects, type RunLogic } from "./run/run-chart.ts";
 import { interpretStatechart, type Interpreter } from "./statechart-interpreter.ts";
 import { taskChart, type TaskLogic } from "./task-chart.ts";

@@ -1,10 +1,10 @@
 import type { SystemDeps, ThreadSystem } from "./thread-system-interface.ts";
-import { Registry } from "./registry.ts";
+import { ThreadRegistry } from "./thread-registry.ts";
 
 export type { SystemLimits, ThreadSystem } from "./thread-system-interface.ts";
 export { defaultSystemLimits as defaultLimits } from "./thread-system-interface.ts";
 
 /** Creates the actor system of one server. Several systems may exist in one process. */
 export function createSystem(deps: SystemDeps): ThreadSystem {
-  return new Registry(deps);
+  return new ThreadRegistry(deps);
 }

@@ -1,8 +1,8 @@
 import { ServiceError } from "../src/model/errors.ts";
 import { changeThread, newThreadRecord, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
 import type { SystemDeps, ThreadDraft } from "./thread-system-interface.ts";
-import { CheckpointIds } from "./thread/checkpoint-ids.ts";
-import { createWithState } from "./thread/state-update.ts";
+import { CheckpointIdGenerator } from "./thread/checkpoint-ids.ts";
+import { buildThreadWithState } from "./thread/state-update.ts";
 
 /**
  * Creates a thread. Returns the existing thread with this id if `draft.if_exists` is `do_nothing`, that thread is not
@@ -23,14 +23,14 @@ export async function createThreadRecord(
     await journal.append({ key, fence, thread: made, kind: "created", durable: true });
     return made;
   }
-  const ids = new CheckpointIds(clock, random);
+  const ids = new CheckpointIdGenerator(clock, random);
   const source = {
     tenant: key.tenant,
     now: () => clock.now(),
     checkpointId: (step: number, made?: string) =>
       made === undefined ? ids.next(step) : ids.above(made, step),
   };
-  const { thread, checkpoints } = await createWithState(deps, source, made, draft.supersteps);
+  const { thread, checkpoints } = await buildThreadWithState(deps, source, made, draft.supersteps);
   await journal.append({ key, fence, thread, kind: "created", durable: true, checkpoints });
   return thread;
 }

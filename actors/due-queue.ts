@@ -5,7 +5,7 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Journal, KeyedTimer } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
-import { SteadyTime } from "../src/ports/steady-time.ts";
+import { SteadyClock } from "../src/ports/steady-clock.ts";
 
 interface Deps {
   readonly journal: Pick<Journal, "whenWritable">;
@@ -15,7 +15,7 @@ interface Deps {
 }
 
 /** Lists and starts entries of threads that are due at a certain time: delayed runs, or timers of machines. */
-export interface DueSource {
+export interface DueEntrySource {
   /** What an entry is called in log messages, such as "timer". */
   readonly name: string;
   /** Reads the entries that are due first, of all threads together; at most `limit`. */
@@ -66,12 +66,12 @@ const PERMANENT: ReadonlySet<string> = new Set([
 
 /**
  * Starts delayed runs, or sends the events of machine timers, when they are due. The entries stay in the storage; only
- * one timer is set, for the earliest of them. A change of the wall clock does not move this timer ({@link SteadyTime}).
+ * one timer is set, for the earliest of them. A change of the wall clock does not move this timer ({@link SteadyClock}).
  */
 export class DueQueue {
   readonly #deps: Deps;
-  readonly #source: DueSource;
-  readonly #time: SteadyTime;
+  readonly #source: DueEntrySource;
+  readonly #time: SteadyClock;
   /**
    * Entries that cannot be started, such as those of a damaged thread. They are skipped, so that they do not delay
    * other entries.
@@ -92,17 +92,17 @@ export class DueQueue {
   #again = false;
   #stopped = false;
 
-  constructor(deps: Deps, source: DueSource) {
+  constructor(deps: Deps, source: DueEntrySource) {
     this.#deps = deps;
     this.#source = source;
-    this.#time = new SteadyTime(deps.clock);
+    this.#time = new SteadyClock(deps.clock);
   }
 
   get now(): number {
     return this.#time.now();
   }
 
-  /** Reports that an entry is, or will be, due at this time (epoch milliseconds of {@link SteadyTime}). */
+  /** Reports that an entry is, or will be, due at this time (epoch milliseconds of {@link SteadyClock}). */
   schedule(due: number): void {
     if (this.#stopped || due >= this.#at) return;
     this.#timer?.();

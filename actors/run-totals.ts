@@ -1,4 +1,4 @@
-import { DurationCounts } from "../src/model/duration-counts.ts";
+import { DurationHistogram } from "../src/model/duration-histogram.ts";
 import type { TerminalStatus } from "../src/model/run.ts";
 
 /** Counts of the runs of one graph since the server started, by outcome. */
@@ -30,7 +30,7 @@ export interface ActorMetrics {
    * How long runs waited until their first attempt, measured from the creation of the run or, for a delayed
    * run, from the time when it was due.
    */
-  readonly waits: DurationCounts;
+  readonly waits: DurationHistogram;
   readonly graphs: ReadonlyMap<string, Readonly<GraphRunCounts>>;
 }
 
@@ -45,7 +45,7 @@ const OTHERS = "(others)";
 export class RunTotals {
   woken = 0;
   withdrawn = 0;
-  readonly waits = new DurationCounts();
+  readonly waits = new DurationHistogram();
   readonly graphs = new Map<string, GraphRunCounts>();
 
   forGraph(graph: string): GraphRunCounts {

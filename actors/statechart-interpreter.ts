@@ -92,7 +92,7 @@ export type StateValue = string | { readonly [parent: string]: StateValue };
 export type ChartSnapshot<C, O> = Snapshot<O> & {
   readonly value: StateValue;
   readonly context: C;
-  /** The child actors. With XState's own interpreter, this is a plain object; see {@link actorChildren}. */
+  /** The child actors. With XState's own interpreter, this is a plain object; see {@link childActorsOf}. */
   readonly children: ChildActorMap;
 };
 
@@ -111,7 +111,7 @@ export type Interpreter = <C extends object, E extends EventObject, I, O>(
 ) => ChartActorLogic<C, E, I, O>;
 
 /** The first `most` child actors of an actor. */
-export function actorChildren(actor: AnyActorRef, most = Infinity): readonly AnyActorRef[] {
+export function childActorsOf(actor: AnyActorRef, most = Infinity): readonly AnyActorRef[] {
   const { children = NO_CHILD_ACTORS } = actor.getSnapshot() as {
     readonly children?: ChildActorMap | { readonly [id: string]: AnyActorRef };
   };

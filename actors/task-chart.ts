@@ -5,11 +5,11 @@ import type {
   TaskEvent,
   TaskInput,
   TaskEnd,
-  TaskName,
+  TaskReference,
   TaskOutput,
-} from "./messages.ts";
+} from "./actor-events.ts";
 import {
-  actorChildren,
+  childActorsOf,
   type ChartActorLogic,
   type ChartSnapshot,
   type Spawn,
@@ -116,13 +116,13 @@ export function taskChart(
     effects: {
       execute: ({ context, self }) => effects.execute(context, self),
       cancelChildren: ({ self }) => {
-        for (const child of actorChildren(self)) child.send({ type: "CANCEL", action: "interrupt" });
+        for (const child of childActorsOf(self)) child.send({ type: "CANCEL", action: "interrupt" });
       },
     },
     stops: {
       dropTask: ({ event }) =>
-        "output" in event && "task" in event.output ? [taskActor(event.output.task)] : [],
-      stopChildren: ({ self }) => actorChildren(self).map(({ id }) => id),
+        "output" in event && "task" in event.output ? [taskActorId(event.output.task)] : [],
+      stopChildren: ({ self }) => childActorsOf(self).map(({ id }) => id),
     },
   };
 }
@@ -130,14 +130,14 @@ export function taskChart(
 /** Spawns actors for tasks of the graph that the input names. */
 export function spawnTasks(
   { thread, run, within }: RunInput,
-  tasks: readonly TaskName[],
+  tasks: readonly TaskReference[],
   spawn: Spawn,
   logic: AnyActorLogic,
 ): readonly (readonly [task: string, actor: AnyActorRef])[] {
   return tasks.map(({ id, name }) => {
     const input: TaskInput = { thread, run, within, task: id, name };
-    return [id, spawn(logic, { id: taskActor(id), input })];
+    return [id, spawn(logic, { id: taskActorId(id), input })];
   });
 }
 
-export const taskActor = (task: string) => `task:${task}`;
+export const taskActorId = (task: string) => `task:${task}`;

@@ -14,7 +14,7 @@ import type { SystemDeps, ThreadPatch, ThreadOperations } from "./thread-system-
 import { cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
-/** The part of the `Registry` (all threads in memory) that {@link ThreadAdministration} needs. */
+/** The part of the `ThreadRegistry` (all threads in memory) that {@link ThreadAdministration} needs. */
 export interface ThreadAdministrationOwner {
   /**
    * Waits until no other request holds the thread's lock, then runs the work. Until the work is done, no run is

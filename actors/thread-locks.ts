@@ -1,4 +1,4 @@
-import type { ThreadCreation } from "../src/model/thread.ts";
+import type { NewThreadValues } from "../src/model/thread.ts";
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 /**
@@ -34,6 +34,6 @@ export class ThreadLocks {
 }
 
 /** True if other requests may create the thread too. False for a temporary thread, because nobody else knows its id. */
-export function isIdShared(start: ThreadCreation | undefined): boolean {
+export function isThreadIdShared(start: NewThreadValues | undefined): boolean {
   return start !== undefined && (start.temporary ?? null) === null;
 }

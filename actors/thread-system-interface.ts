@@ -12,7 +12,7 @@ import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
 import type { Permits } from "../src/model/permitted-resources.ts";
 import type { Timer } from "../src/model/machine-timer.ts";
-import type { ThreadKey, ThreadLifetime, ThreadRecord, ThreadCreation } from "../src/model/thread.ts";
+import type { ThreadKey, ThreadLifetime, ThreadRecord, NewThreadValues } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Engine } from "../src/ports/engine.ts";
 import type { StateWrite } from "../src/ports/state-update.ts";
@@ -42,7 +42,7 @@ export interface RunDraft {
   /** The members of the run's config to store in the thread's record, where clients can read them; undefined: none. */
   readonly config?: JsonObject;
   /** The settings of the thread, which is created in the append that stores the run if it does not exist. Absent: the thread must exist. */
-  readonly create?: ThreadCreation;
+  readonly create?: NewThreadValues;
   /** Milliseconds after which the run may start; undefined: no delay. */
   readonly delay?: number;
   /** Idempotency key, stored with the run, so that a repeated request is recognised. */

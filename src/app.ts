@@ -9,7 +9,7 @@ import type { ShardPlace, ShardLinks } from "./app/shard-links.ts";
 import { checkStorages, createShardTotals } from "./app/shard-totals.ts";
 import { setUpStore } from "./app/store-setup.ts";
 import { createUserServices } from "./authorization/service.ts";
-import type { CalledParts } from "./cluster/process-calls.ts";
+import type { CallableServices } from "./cluster/process-calls.ts";
 import { createShardIds } from "./cluster/shard-ids.ts";
 import { createShardedService } from "./cluster/sharded-service.ts";
 import { shardedItems } from "./cluster/sharded-items.ts";
@@ -30,7 +30,7 @@ import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
 import type { LibraryGraph } from "./ports/library-graph.ts";
 import type { HttpApp } from "./ports/http-app.ts";
-import type { KnownClient } from "./ports/peers.ts";
+import type { AuthenticatedClient } from "./ports/peers.ts";
 import type { StoreItems } from "./ports/store-items.ts";
 import type { Handlers, Transport } from "./ports/transport.ts";
 import type { AuthUser } from "./model/auth-user.ts";
@@ -48,9 +48,9 @@ import type { Assistants } from "./service/assistants.ts";
 import type { ServerService } from "./service/service.ts";
 import { createStore } from "./service/store/store.ts";
 import { DEFAULT_THREAD_EXPIRY_INTERVAL } from "./service/thread-expiry.ts";
-import { openStorage, type Storage, type StorageOptions } from "./storage/open.ts";
+import { openStorage, type Storage, type StorageOptions } from "./storage/open-storage.ts";
 import { DEFAULT_EVENT_TTL } from "./stream/event-expiry.ts";
-import { bodyOpener } from "./transport/request-body.ts";
+import { createBodyOpener } from "./transport/request-body.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
 export { claimNextPort } from "./app/next-port.ts";
@@ -238,7 +238,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
     const ownOf = auth && createUserServices({ service: own, authorizer: auth, engine, newId: ids.newId });
     const serviceOf = process && ownOf ? (user: AuthUser) => process.serviceOf(ownOf(user), user) : ownOf;
     /** The functions of this process that another process may call while it handles a request of `user`. */
-    const partsOf = ({ user }: KnownClient): Omit<CalledParts, "metrics"> => {
+    const partsOf = ({ user }: AuthenticatedClient): Omit<CallableServices, "metrics"> => {
       const { threads, runs, crons, webhooks, inspection, assistants } = user && ownOf ? ownOf(user) : own;
       return { threads, runs, crons, webhooks, inspection, assistants, items: ownItems };
     };
@@ -253,7 +253,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
           metrics: process.metrics,
           listen: (
             handlers: Handlers,
-            metrics: CalledParts["metrics"],
+            metrics: CallableServices["metrics"],
             limits: Parameters<ShardLinks["listen"]>[2],
           ) => process.listen(handlers, (client) => ({ ...partsOf(client), metrics }), limits),
         },
@@ -376,7 +376,11 @@ async function httpAppHandlerOf(
   const { scheduler } = options;
   return (
     app &&
-    new HttpAppHandler(app, bodyOpener(createBodyLimits({ maxBody, maxBodies: Infinity, scheduler })), stop)
+    new HttpAppHandler(
+      app,
+      createBodyOpener(createBodyLimits({ maxBody, maxBodies: Infinity, scheduler })),
+      stop,
+    )
   );
 }
 

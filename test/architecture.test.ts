@@ -106,8 +106,8 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
   // Imports between folders.
   [
     "src/http/x.ts",
-    `import { openStorage } from "../storage/open.ts";`,
-    "src/http/x.ts must not import src/storage/open.ts",
+    `import { openStorage } from "../storage/open-storage.ts";`,
+    "src/http/x.ts must not import src/storage/open-storage.ts",
   ],
   [
     "src/model/x.ts",
@@ -126,8 +126,8 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
   ],
   [
     "actors/run/x.ts",
-    `import "../../src/stream/hub.ts";`,
-    "actors/run/x.ts must not import src/stream/hub.ts",
+    `import "../../src/stream/run-log-registry.ts";`,
+    "actors/run/x.ts must not import src/stream/run-log-registry.ts",
   ],
   [
     "src/stream/x.ts",
@@ -148,8 +148,8 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
   ["src/model/x.ts", `import { x } from "../../test/x.ts";`, "src/model/x.ts must not import test/x.ts"],
   [
     "src/cluster/x.ts",
-    `import { openStorage } from "../storage/open.ts";`,
-    "src/cluster/x.ts must not import src/storage/open.ts",
+    `import { openStorage } from "../storage/open-storage.ts";`,
+    "src/cluster/x.ts must not import src/storage/open-storage.ts",
   ],
   // Whoever uses the service does not know how many shards there are.
   [
@@ -164,8 +164,8 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
   ],
   ["src/utils/x.ts", ``, "src/utils/x.ts is in no folder of the map"],
   ["src/http/x.ts", `import type { Service } from "../service/service.ts";`, undefined],
-  ["src/http/x.ts", `const text = 'from "../storage/open.ts"';`, undefined],
-  ["src/http/x.ts", `// import { openStorage } from "../storage/open.ts";`, undefined],
+  ["src/http/x.ts", `const text = 'from "../storage/open-storage.ts"';`, undefined],
+  ["src/http/x.ts", `// import { openStorage } from "../storage/open-storage.ts";`, undefined],
   // Packages and their owners.
   ["src/http/x.ts", `import { createServer } from "node:http";`, "src/http/x.ts must not import node:http"],
   ["src/websocket/x.ts", `import type { WebSocket } from "ws";`, "src/websocket/x.ts must not import ws"],

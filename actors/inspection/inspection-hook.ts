@@ -1,12 +1,12 @@
-import { actorChildren } from "../statechart-interpreter.ts";
+import { childActorsOf } from "../statechart-interpreter.ts";
 import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
 import { START } from "../../src/graph/definition-checks.ts";
 import { asStateValue } from "../../src/graph/active-chart-states.ts";
 import type { Inspector, InspectScope, InspectedActor, InspectedEvent } from "../../src/ports/inspector.ts";
-import type { RunActorOutput, TaskInput, TaskOutput } from "../messages.ts";
+import type { RunActorOutput, TaskInput, TaskOutput } from "../actor-events.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
-import { ShownGraph } from "./graph-view.ts";
-import { shownEvent, shownState } from "./shown-values.ts";
+import { InspectedGraph } from "./inspected-graph.ts";
+import { inspectedEventOf, inspectedStateOf } from "./inspected-values.ts";
 
 /** What the inspector has been shown of an actor. */
 interface ShownSoFar {
@@ -28,7 +28,7 @@ export class InspectionHook {
   readonly #parents = new WeakMap<AnyActorRef, AnyActorRef>();
   readonly #shownActors = new WeakMap<AnyActorRef, ShownSoFar>();
   /** Graph views of runs that have not ended, by run id. */
-  readonly #graphs = new Map<string, ShownGraph>();
+  readonly #graphs = new Map<string, InspectedGraph>();
   readonly #root: AnyActorRef;
   readonly #end: () => void;
 
@@ -52,7 +52,7 @@ export class InspectionHook {
 
   #showAll(actor: AnyActorRef): void {
     this.#catchUp(actor);
-    for (const child of actorChildren(actor)) {
+    for (const child of childActorsOf(actor)) {
       if (!isActive(child)) continue;
       this.#parents.set(child, actor);
       this.#showAll(child);
@@ -71,7 +71,7 @@ export class InspectionHook {
         const source = (event.sourceRef as AnyActorRef | undefined) ?? sayer(event.event, actor);
         if (source !== undefined) this.#catchUp(source);
         const shownActor = this.#catchUp(actor);
-        shownActor.last = shownEvent(event.event);
+        shownActor.last = inspectedEventOf(event.event);
         this.#inspector.event(
           shownActor.shown,
           shownActor.last,
@@ -105,7 +105,7 @@ export class InspectionHook {
     shownActor.snapshot = snapshot;
     this.#inspector.snapshot(
       shownActor.shown,
-      shownState(actor, this.#liveThread.key.thread),
+      inspectedStateOf(actor, this.#liveThread.key.thread),
       shownActor.last,
     );
     this.#noteEnd(actor, shownActor.shown);
@@ -116,7 +116,7 @@ export class InspectionHook {
     const shown = parent === undefined ? this.#thread() : this.#below(actor, parent);
     const shownActor: ShownSoFar = { shown, snapshot: actor.getSnapshot(), last: { type: "xstate.init" } };
     this.#shownActors.set(actor, shownActor);
-    this.#inspector.actor(shown, shownState(actor, this.#liveThread.key.thread));
+    this.#inspector.actor(shown, inspectedStateOf(actor, this.#liveThread.key.thread));
     if (shown.kind === "run" && parent?.kind === "thread") this.#openGraph(actor, shown);
     if (shown.kind === "task") this.#graphs.get(shown.run ?? "")?.began(shown.id, this.#wayTo(actor));
     return shownActor;
@@ -159,7 +159,7 @@ export class InspectionHook {
     const { valueKey } = chart;
     const machineState = () =>
       valueKey === undefined ? undefined : asStateValue(this.#liveThread.values?.[valueKey]);
-    const view = new ShownGraph(shown, chart, this.#inspector, values, machineState);
+    const view = new InspectedGraph(shown, chart, this.#inspector, values, machineState);
     for (const [task, way] of this.#runningBelow(actor)) view.began(task, way);
     view.announce();
     this.#graphs.set(run, view);
@@ -167,7 +167,7 @@ export class InspectionHook {
 
   /** The running tasks below an actor, with their paths. */
   *#runningBelow(actor: AnyActorRef): Generator<readonly [string, readonly string[]]> {
-    for (const child of actorChildren(actor)) {
+    for (const child of childActorsOf(actor)) {
       if (!isActive(child)) continue;
       const { context } = child.getSnapshot() as { readonly context: Partial<TaskInput> };
       if (context.task !== undefined) yield [context.task, this.#wayTo(child)];
@@ -199,7 +199,7 @@ export class InspectionHook {
  * because an effect of the run's statechart calls `send` of the thread's actor directly.
  */
 function sayer({ type }: { readonly type: string }, actor: AnyActorRef): AnyActorRef | undefined {
-  return type === "RUN.CLOSING" ? actorChildren(actor)[0] : undefined;
+  return type === "RUN.CLOSING" ? childActorsOf(actor)[0] : undefined;
 }
 
 function statusOf(actor: AnyActorRef): string {

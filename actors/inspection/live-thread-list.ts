@@ -3,7 +3,7 @@ import type { Permits } from "../../src/model/permitted-resources.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
 /** The list of threads in memory, for the dashboard and the API. */
-export class LiveThreads implements LiveThreadList {
+export class InMemoryThreadList implements LiveThreadList {
   readonly #threads: ReadonlyMap<string, LiveThread>;
 
   constructor(liveThreads: ReadonlyMap<string, LiveThread>) {

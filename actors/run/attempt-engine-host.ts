@@ -1,23 +1,23 @@
 import type { Fact } from "../../src/model/run-event.ts";
 import type { CheckpointHead, Checkpoint } from "../../src/model/checkpoint.ts";
-import type { Position } from "../../src/ports/engine.ts";
+import type { CheckpointWithState } from "../../src/ports/engine.ts";
 import type { EngineReport, EngineHost } from "../../src/ports/engine-host.ts";
 import { andThen } from "../../src/ports/eventually.ts";
 import type { HistoryQuery } from "../../src/ports/journal.ts";
-import type { Attempt } from "./attempt.ts";
+import type { RunAttempt } from "./attempt.ts";
 
 /**
  * The engine host of one attempt. A graph that plans its own steps (LangGraph.js) reads checkpoints through this host,
  * and passes to it what has to be stored.
  */
 export class AttemptEngineHost implements EngineHost {
-  readonly #attempt: Attempt;
+  readonly #attempt: RunAttempt;
 
-  constructor(attempt: Attempt) {
+  constructor(attempt: RunAttempt) {
     this.#attempt = attempt;
   }
 
-  async read(ns: string, id: string | null): Promise<Position | null> {
+  async read(ns: string, id: string | null): Promise<CheckpointWithState | null> {
     const { liveThread } = this.#attempt;
     const { journal } = liveThread.deps;
     if (id === null) {
@@ -30,13 +30,13 @@ export class AttemptEngineHost implements EngineHost {
     return checkpoint === undefined ? null : this.#position(ns, checkpoint);
   }
 
-  async history(query: HistoryQuery): Promise<readonly Position[]> {
+  async history(query: HistoryQuery): Promise<readonly CheckpointWithState[]> {
     const { liveThread } = this.#attempt;
     const found = await liveThread.deps.journal.history(liveThread.key, query);
     return Promise.all(found.map((checkpoint) => this.#position(query.ns, checkpoint)));
   }
 
-  async #position(ns: string, checkpoint: Checkpoint): Promise<Position> {
+  async #position(ns: string, checkpoint: Checkpoint): Promise<CheckpointWithState> {
     const { liveThread } = this.#attempt;
     const { journal } = liveThread.deps;
     const head: CheckpointHead = checkpoint;

@@ -1,4 +1,4 @@
-import type { NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { NewCheckpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { toPlainError, type PlainError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import { memorySizeOf } from "../../src/model/memory-size.ts";
@@ -6,24 +6,24 @@ import { SmallMap } from "../../src/model/small-map.ts";
 import { changeRun, type StopReason, type RunRecord } from "../../src/model/run.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { timersAt } from "../../src/model/machine-timer.ts";
-import type { NodeCall, Position } from "../../src/ports/engine.ts";
+import type { NodeCall, CheckpointWithState } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
-import type { Sink } from "../../src/ports/event-sink.ts";
+import type { EventSink } from "../../src/ports/event-sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
-import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
+import { EVENT_MARK_STEP, runAfterProgress } from "../thread/record-changes.ts";
 import {
-  endRunsOfProcessedEvents,
+  endedRunsOfProcessedEvents,
   notifyEndOfProcessedEventRuns,
   removeRunsOfProcessedEvents,
-  withoutQueued,
+  threadWithoutQueued,
 } from "../thread/end-queued-runs-of-processed-events.ts";
-import { writesAt, takeWritesToRestore } from "./writes-restored-by-rollback.ts";
+import { writesOfPlannedTasks, takeWritesToRestore } from "./writes-restored-by-rollback.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
 import { SubgraphAsTask } from "./subgraph-as-task.ts";
-import { GraphExecution, type GraphParent } from "./graph-execution.ts";
+import { GraphExecution, type GraphLifecycle } from "./graph-execution.ts";
 import { startTimeLimit } from "./time-limit.ts";
-import { partialStep } from "./partial-messages-step.ts";
+import { partialMessagesStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
 import { QueuedMachineEvents } from "./queued-machine-events.ts";
 import { PendingCommit } from "./pending-commit.ts";
@@ -54,11 +54,11 @@ const MAX_LOGGED = 100;
  * as the durability mode allows. After `revoke`, an attempt writes and publishes nothing, so a node that is still
  * running cannot change anything.
  */
-export class Attempt {
+export class RunAttempt {
   readonly liveThread: LiveThread;
   readonly id: string;
   readonly epoch: number;
-  readonly sink: Sink;
+  readonly sink: EventSink;
   /** Subgraphs in progress, by the id of the task that runs them as its node. */
   readonly subgraphs = new SmallMap<string, GraphExecution>();
   readonly root: GraphExecution;
@@ -81,7 +81,7 @@ export class Attempt {
    * checkpoint from which it starts, and a rollback restores them. An entry is removed once the run's record contains
    * the copy.
    */
-  #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
+  #writesBefore: Map<string, readonly PendingTaskWrites[]> | null = null;
   /** Resolves when the attempt's latest append is stored, or has failed. */
   flushed: Promise<void> = Promise.resolve();
   /** Errors of nodes that have already been logged; null until there is one. */
@@ -95,7 +95,7 @@ export class Attempt {
   #timer: Cancel | null = null;
   #mailbox: QueuedMachineEvents | undefined;
 
-  constructor(liveThread: LiveThread, run: RunRecord, sink: Sink, epoch: number) {
+  constructor(liveThread: LiveThread, run: RunRecord, sink: EventSink, epoch: number) {
     this.liveThread = liveThread;
     this.id = run.run_id;
     this.epoch = epoch;
@@ -106,7 +106,7 @@ export class Attempt {
     this.root = new GraphExecution(this, this.#origin());
   }
 
-  #origin(): GraphParent {
+  #origin(): GraphLifecycle {
     const { liveThread } = this;
     const { engine } = liveThread.deps;
     return {
@@ -201,7 +201,7 @@ export class Attempt {
   #closed(stop: StopReason | null): void {
     // The shutdown may have parked the run in the meantime, so that the next start continues it.
     if (!this.alive) return;
-    const cut = stop === "interrupt" ? partialStep(this.root) : null;
+    const cut = stop === "interrupt" ? partialMessagesStep(this.root) : null;
     if (cut !== null) this.root.applyStep(cut);
     this.root.tasks.revoke();
     if (stop === "rollback") this.pending.clear();
@@ -213,12 +213,12 @@ export class Attempt {
   // --- writes of its graphs ---
 
   /** Remembers the task writes at the checkpoint from which a graph starts, in case this run changes them. */
-  noteStartPosition({ head, writes }: Position): void {
+  noteStartPosition({ head, writes }: CheckpointWithState): void {
     const { run } = this;
     if (head === null || head.run_id === run.run_id) return;
     // An earlier attempt of this run has recorded the writes at this checkpoint, and may have changed them since.
     if (run.base_writes?.some(({ checkpoint }) => checkpoint === head.id)) return;
-    (this.#writesBefore ??= new Map()).set(head.id, writesAt(head, writes));
+    (this.#writesBefore ??= new Map()).set(head.id, writesOfPlannedTasks(head, writes));
   }
 
   // --- the memory that the states of its graphs take ---
@@ -243,7 +243,7 @@ export class Attempt {
    * Corrects the estimate of the state's size when the pending writes of a task change. The whole state is not measured
    * here, because a step may have thousands of tasks.
    */
-  writesChanged(before: TaskWrites | undefined, writes: TaskWrites): void {
+  writesChanged(before: PendingTaskWrites | undefined, writes: PendingTaskWrites): void {
     const replaced = before === undefined ? 0 : memorySizeOf(before, Infinity);
     this.liveThread.stateSize.grow(memorySizeOf(writes, Infinity) - replaced);
     this.#countState();
@@ -273,7 +273,7 @@ export class Attempt {
   startSubgraph(
     above: GraphExecution,
     call: NodeCall,
-    before: Position | undefined,
+    before: CheckpointWithState | undefined,
     ended: OnSubgraphEnd,
   ): GraphExecution {
     const inner = new GraphExecution(this, new SubgraphAsTask(above, call, before, ended));
@@ -348,13 +348,13 @@ export class Attempt {
     const { checkpoints, writes, steps, events, taken } = this.takePending(this.#atExit);
     if (this.#atExit && events === undefined && checkpoints.length === 0) return Promise.resolve();
     const head = checkpoints.findLast(({ ns }) => ns === "");
-    const ended = endRunsOfProcessedEvents(liveThread, taken, head?.id);
+    const ended = endedRunsOfProcessedEvents(liveThread, taken, head?.id);
     const { values } = this.root;
     const runs = [...this.#note(writes, durable && checkpoints.length > 0), ...ended];
     const change = { kind, durable, checkpoints, writes, steps, runs, events };
     const stored = liveThread
       .write(change, (thread) =>
-        head === undefined ? thread : this.#advancedTo(head, withoutQueued(thread, ended)),
+        head === undefined ? thread : this.#advancedTo(head, threadWithoutQueued(thread, ended)),
       )
       .then(() => {
         if (events !== undefined) this.sink.stored(events);
@@ -365,9 +365,9 @@ export class Attempt {
     return stored;
   }
 
-  #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
+  #note(writes: readonly PendingTaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
-    let noted = progress ? afterProgress(this.withTotals()) : run;
+    let noted = progress ? runAfterProgress(this.withTotals()) : run;
     const base = takeWritesToRestore(this.#writesBefore, writes);
     if (base.length > 0) noted = changeRun(noted, { base_writes: [...(run.base_writes ?? []), ...base] });
     if (noted === run) return [];

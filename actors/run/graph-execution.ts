@@ -1,21 +1,21 @@
 import type { AnyActorRef } from "../xstate.ts";
-import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { CheckpointHead, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { toPlainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
 import { SmallMap, smallMapBy } from "../../src/model/small-map.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { StopReason } from "../../src/model/run.ts";
-import type { Emission, Execution, Plan, Position, EngineStep } from "../../src/ports/engine.ts";
+import type { Emission, Execution, Plan, CheckpointWithState, EngineStep } from "../../src/ports/engine.ts";
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
-import type { Attempt } from "./attempt.ts";
+import type { RunAttempt } from "./attempt.ts";
 import { TaskRunner } from "./task-runner.ts";
 
 /** What differs between the root graph and a subgraph: how the graph starts and ends. */
-export interface GraphParent {
+export interface GraphLifecycle {
   readonly ns: string;
-  position(): Eventually<Position>;
-  open(position: Position): Execution;
+  position(): Eventually<CheckpointWithState>;
+  open(position: CheckpointWithState): Execution;
   close(graph: GraphExecution, stop: StopReason | null): void;
 }
 
@@ -24,9 +24,9 @@ export interface GraphParent {
  * the run's statechart asks for the next step, and passes to the attempt what has to be stored.
  */
 export class GraphExecution {
-  readonly attempt: Attempt;
+  readonly attempt: RunAttempt;
   readonly liveThread: LiveThread;
-  readonly origin: GraphParent;
+  readonly origin: GraphLifecycle;
   readonly tasks: TaskRunner;
   actor: AnyActorRef | undefined;
   /** True once the graph has applied its input, or has resumed from its start position. */
@@ -47,7 +47,7 @@ export class GraphExecution {
    */
   stored: JsonObject = {};
   /** Writes of tasks at the latest checkpoint, by task id. */
-  writes = new SmallMap<string, TaskWrites>();
+  writes = new SmallMap<string, PendingTaskWrites>();
   #execution: Execution | undefined;
   /**
    * The id of the checkpoint from which the graph started; null if it has not started, or started without a checkpoint.
@@ -61,7 +61,7 @@ export class GraphExecution {
   #isPlanningAborted = false;
   #isOver = false;
 
-  constructor(attempt: Attempt, origin: GraphParent) {
+  constructor(attempt: RunAttempt, origin: GraphLifecycle) {
     this.attempt = attempt;
     this.liveThread = attempt.liveThread;
     this.origin = origin;
@@ -94,7 +94,7 @@ export class GraphExecution {
     return this.head !== null && this.head.id !== this.#startId;
   }
 
-  get position(): Position {
+  get position(): CheckpointWithState {
     return { head: this.head, values: this.values, writes: [...this.writes.values()] };
   }
 
@@ -218,7 +218,7 @@ export class GraphExecution {
     pending.emissions.push(...step.emissions);
   }
 
-  #setWrites(writes: TaskWrites): void {
+  #setWrites(writes: PendingTaskWrites): void {
     this.attempt.writesChanged(this.writes.get(writes.task), writes);
     this.writes.set(writes.task, writes);
   }
@@ -287,13 +287,13 @@ export class GraphExecution {
    * caller MUST have added pending writes of the task at this checkpoint before ({@link addTaskWrites}), because this
    * method stores only the result.
    */
-  addStepResult(writes: TaskWrites, step: string, value: unknown): void {
+  addStepResult(writes: PendingTaskWrites, step: string, value: unknown): void {
     this.attempt.stepResultAdded(value);
     this.writes.set(writes.task, writes);
     this.attempt.pending.addStepResult(writes, step, value);
   }
 
-  addTaskWrites(writes: TaskWrites, emissions: readonly Emission[]): void {
+  addTaskWrites(writes: PendingTaskWrites, emissions: readonly Emission[]): void {
     this.#setWrites(writes);
     const { pending } = this.attempt;
     pending.addWrites(writes);

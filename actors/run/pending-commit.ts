@@ -1,4 +1,4 @@
-import type { AddedStepResults, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { AddedStepResults, NewCheckpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 import type { Emission } from "../../src/ports/engine.ts";
 import { combineChanges } from "../../src/graph/superstep.ts";
@@ -14,7 +14,7 @@ export class PendingCommit {
   /** Whether only the latest checkpoint of each graph is stored, with the changes of all checkpoints before it. */
   readonly #merge: boolean;
   #checkpoints: NewCheckpoint[] = [];
-  readonly #writes = new SmallMap<string, TaskWrites>();
+  readonly #writes = new SmallMap<string, PendingTaskWrites>();
   /** Step results of tasks that have no other pending writes. */
   readonly #steps = new SmallMap<string, AddedStepResults>();
   /**
@@ -38,7 +38,7 @@ export class PendingCommit {
     return this.#merge && this.taken.length === 0;
   }
 
-  addWrites(writes: TaskWrites): void {
+  addWrites(writes: PendingTaskWrites): void {
     if (this.#joined?.has(writes.checkpoint)) return;
     this.#writes.set(keyOf(writes), writes);
     this.#steps.delete(keyOf(writes));
@@ -48,7 +48,7 @@ export class PendingCommit {
    * Adds a step result. `writes`: all pending writes of the task, with the result. They replace earlier writes of the
    * task that still wait for the append; if no earlier writes wait, only the result is stored.
    */
-  addStepResult(writes: TaskWrites, step: string, value: unknown): void {
+  addStepResult(writes: PendingTaskWrites, step: string, value: unknown): void {
     if (this.#joined?.has(writes.checkpoint)) return;
     const key = keyOf(writes);
     if (this.#writes.has(key)) {
@@ -128,7 +128,7 @@ export class PendingCommit {
   }
 }
 
-function keyOf({ checkpoint, task }: Pick<TaskWrites, "checkpoint" | "task">): string {
+function keyOf({ checkpoint, task }: Pick<PendingTaskWrites, "checkpoint" | "task">): string {
   return `${checkpoint} ${task}`;
 }
 

@@ -1,17 +1,17 @@
 import type { MachineMailbox, WaitingEvent } from "../../src/model/machine-mailbox.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { graphCommandOf } from "../../src/model/run.ts";
-import type { Attempt } from "./attempt.ts";
+import type { RunAttempt } from "./attempt.ts";
 
 /**
  * The mailbox of an attempt: the machine events of the runs that wait in the thread's queue behind the attempt's own
  * run.
  */
 export class QueuedMachineEvents implements MachineMailbox {
-  readonly #attempt: Attempt;
+  readonly #attempt: RunAttempt;
   readonly #watching = new Set<() => void>();
 
-  constructor(attempt: Attempt) {
+  constructor(attempt: RunAttempt) {
     this.#attempt = attempt;
   }
 

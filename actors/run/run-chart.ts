@@ -2,9 +2,9 @@ import { NO_CHILD_ACTORS, type ChildActorMap } from "../child-actor-map.ts";
 import type { AnyActorLogic, AnyActorRef } from "../xstate.ts";
 import type { StopReason, TerminalStatus } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";
-import type { RunEvent, RunInput, RunActorOutput, TaskOutput, TaskName } from "../messages.ts";
+import type { RunEvent, RunInput, RunActorOutput, TaskOutput, TaskReference } from "../actor-events.ts";
 import { type ChartActorLogic, type Statechart } from "../statechart-interpreter.ts";
-import { spawnTasks, taskActor } from "../task-chart.ts";
+import { spawnTasks, taskActorId } from "../task-chart.ts";
 import { strongerStop } from "../thread/multitask.ts";
 
 interface RunContext {
@@ -14,7 +14,7 @@ interface RunContext {
   readonly stop: StopReason | null;
   /** The actors of the step's tasks that have not ended, by the ids of the tasks. */
   readonly waiting: ChildActorMap;
-  readonly planned: readonly TaskName[];
+  readonly planned: readonly TaskReference[];
   readonly status: TerminalStatus | null;
   readonly rest: SettledState;
 }
@@ -229,7 +229,7 @@ export function runChart(
     },
     stops: {
       // A child that is done stays in XState's `children` until it is stopped.
-      dropTask: ({ event }) => [taskActor(taskOutput(event)?.task ?? "")],
+      dropTask: ({ event }) => [taskActorId(taskOutput(event)?.task ?? "")],
       stopTasks: ({ context }) => context.waiting.first(Infinity).map(({ id }) => id),
     },
     effects: {

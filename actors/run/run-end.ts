@@ -1,8 +1,8 @@
-import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import { newOutboxItem } from "../../src/model/webhook-delivery.ts";
+import type { CheckpointHead, NewCheckpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
+import { createDelivery } from "../../src/model/webhook-delivery.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { PlainError } from "../../src/model/errors.ts";
-import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
+import type { Interrupt, InterruptsByTask } from "../../src/model/interrupt.ts";
 import type { StopReason, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import { changeThread, type SettledState } from "../../src/model/thread.ts";
 import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
@@ -10,13 +10,13 @@ import type { RunEnd } from "../thread-system-interface.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
 import {
-  endRunsOfProcessedEvents,
+  endedRunsOfProcessedEvents,
   notifyEndOfProcessedEventRuns,
   removeRunsOfProcessedEvents,
-  withoutQueued,
+  threadWithoutQueued,
 } from "../thread/end-queued-runs-of-processed-events.ts";
-import type { Attempt } from "./attempt.ts";
-import { writesBeforeRun, interruptsByTask } from "./writes-restored-by-rollback.ts";
+import type { RunAttempt } from "./attempt.ts";
+import { writesBeforeRun, interruptsOfWrites } from "./writes-restored-by-rollback.ts";
 import { timeLimitOf } from "./time-limit.ts";
 
 /** How many event numbers of the thread the end of a run takes: one, for the event `run_done` of thread streams. */
@@ -26,12 +26,12 @@ interface Verdict {
   readonly status: TerminalStatus;
   readonly rest: SettledState;
   readonly error: PlainError | null;
-  readonly interrupts: Interrupts;
+  readonly interrupts: InterruptsByTask;
   /** The thread's error after the run; null: none. Absent: the error of the run. */
   readonly resting?: PlainError | null;
 }
 
-function verdictOf(attempt: Attempt, stop: StopReason | null): Verdict {
+function verdictOf(attempt: RunAttempt, stop: StopReason | null): Verdict {
   if (stop === "timeout") {
     return { status: "timeout", rest: "error", error: timeoutOf(attempt), interrupts: waitingAt(attempt) };
   }
@@ -63,13 +63,13 @@ function verdictOf(attempt: Attempt, stop: StopReason | null): Verdict {
   return { status: "success", rest: "success", error: null, interrupts: {} };
 }
 
-function waitingAt({ root, neverReachedStart, liveThread }: Attempt): Interrupts {
+function waitingAt({ root, neverReachedStart, liveThread }: RunAttempt): InterruptsByTask {
   return root.isLoaded && !neverReachedStart
-    ? interruptsByTask(root.writes.values())
+    ? interruptsOfWrites(root.writes.values())
     : liveThread.record.interrupts;
 }
 
-function timeoutOf({ run, liveThread }: Attempt): PlainError {
+function timeoutOf({ run, liveThread }: RunAttempt): PlainError {
   const limit = timeLimitOf(run, liveThread.deps.limits);
   return { error: "RunTimeoutError", message: `Run ${run.run_id} took longer than ${limit / 1_000} s` };
 }
@@ -78,12 +78,12 @@ function timeoutOf({ run, liveThread }: Attempt): PlainError {
  * Stores the end of a run in one append: its last step, its final record, and the thread's new status; for a rollback,
  * the deletion of the run.
  */
-export function endRun(attempt: Attempt, stop: StopReason | null): void {
+export function endRun(attempt: RunAttempt, stop: StopReason | null): void {
   if (stop === "rollback") rollBack(attempt);
   else settle(attempt, stop);
 }
 
-function settle(attempt: Attempt, stop: StopReason | null): void {
+function settle(attempt: RunAttempt, stop: StopReason | null): void {
   const verdict = verdictOf(attempt, stop);
   if (attempt.root.isLoaded || attempt.run.kwargs.webhook === null)
     return conclude(attempt, verdict, attempt.root.values);
@@ -101,17 +101,17 @@ async function stateAt(liveThread: LiveThread): Promise<JsonObject | null> {
 }
 
 /** Writes the end of a run. `values`: the state for the run's webhook, if the run has a webhook. */
-function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null): void {
+function conclude(attempt: RunAttempt, verdict: Verdict, values: JsonObject | null): void {
   const { liveThread, id, sink, neverReachedStart } = attempt;
   const head = neverReachedStart ? null : attempt.root.head;
   const now = liveThread.deps.clock.now();
   if (verdict.error !== null) attempt.pending.emissions.push({ fact: { t: "error", error: verdict.error } });
   const { checkpoints, writes, steps, events, taken } = attempt.takePending(false);
-  const ended = endRunsOfProcessedEvents(liveThread, taken, head?.id);
+  const ended = endedRunsOfProcessedEvents(liveThread, taken, head?.id);
   const run = endedRun(attempt.withFinalTotals(now), verdict.status, now, verdict.error, sink.next);
   const { webhook } = run.kwargs;
   const webhookItem =
-    webhook === null ? undefined : newOutboxItem({ run, values, waiting: waitingOf(verdict) }, webhook, now);
+    webhook === null ? undefined : createDelivery({ run, values, waiting: waitingOf(verdict) }, webhook, now);
   liveThread
     .write(
       {
@@ -125,7 +125,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
         outbox: webhookItem && [webhookItem],
       },
       (thread) =>
-        changeThread(withoutQueued(thread, ended), {
+        changeThread(threadWithoutQueued(thread, ended), {
           active: null,
           rest: verdict.rest,
           error: verdict.resting === undefined ? verdict.error : verdict.resting,
@@ -168,7 +168,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
  * Logs the error of a run, unless it is the error of a node, which was already logged with its stack. A refused answer
  * is only logged as information, because it is the client's error.
  */
-function logFailedRun(attempt: Attempt, { error, message }: PlainError, run: RunRecord): void {
+function logFailedRun(attempt: RunAttempt, { error, message }: PlainError, run: RunRecord): void {
   if (attempt.isLogged({ error, message })) return;
   const { graph_id: graph, run_id, status } = run;
   const { key, deps } = attempt.liveThread;
@@ -193,12 +193,12 @@ function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoi
 }
 
 /** Rolls the run back: deletes it with everything that it stored, and returns the thread to its state before the run. */
-function rollBack(attempt: Attempt): void {
+function rollBack(attempt: RunAttempt): void {
   const { liveThread, id, sink } = attempt;
   const { seq_base, base_checkpoint, graph_id } = attempt.run;
   // The run's last events are still sent to current readers, but they are not stored.
   const unstored = sink.take();
-  const store = async (writes: readonly TaskWrites[]) => {
+  const store = async (writes: readonly PendingTaskWrites[]) => {
     const base =
       base_checkpoint === null
         ? null
@@ -237,7 +237,7 @@ function rollBack(attempt: Attempt): void {
  * The result for requests that wait for the run's end, with the final state, so that they do not have to read it from
  * the storage.
  */
-function endOf(attempt: Attempt, verdict: Verdict, run: RunRecord): RunEnd {
+function endOf(attempt: RunAttempt, verdict: Verdict, run: RunRecord): RunEnd {
   if (!attempt.root.isLoaded) return { run };
   return { run, left: { values: attempt.root.values, waiting: waitingOf(verdict) } };
 }
@@ -246,7 +246,7 @@ function waitingOf({ rest, interrupts }: Verdict): readonly Interrupt[] | null {
   return rest === "interrupted" ? Object.values(interrupts).flat() : null;
 }
 
-function finish(attempt: Attempt, { status, rest }: Pick<Verdict, "status" | "rest">): void {
+function finish(attempt: RunAttempt, { status, rest }: Pick<Verdict, "status" | "rest">): void {
   const { liveThread } = attempt;
   liveThread.runs.delete(attempt.id);
   liveThread.attempt = null;

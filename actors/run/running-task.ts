@@ -1,5 +1,5 @@
 import type { AnyActorRef } from "../xstate.ts";
-import type { TaskWrites } from "../../src/model/checkpoint.ts";
+import type { PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { MachineMailbox } from "../../src/model/machine-mailbox.ts";
@@ -8,7 +8,7 @@ import type { StoreOp, StoreResults } from "../../src/model/store-item.ts";
 import type { NodeCall, StreamedFact } from "../../src/ports/engine.ts";
 import type { NodeIo } from "../../src/ports/node-executor.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
-import type { TaskEvent } from "../messages.ts";
+import type { TaskEvent } from "../actor-events.ts";
 import type { TaskSnapshot } from "../task-chart.ts";
 import type { GraphExecution } from "./graph-execution.ts";
 
@@ -82,7 +82,7 @@ export class RunningTask implements NodeIo {
     if (this.#isOver || head === null) return Promise.resolve();
     this.steps = { ...this.steps, [step]: value };
     const { interrupts = [], answered } = writes.get(call.task) ?? {};
-    const recorded: TaskWrites = {
+    const recorded: PendingTaskWrites = {
       ns: call.ns,
       checkpoint: head.id,
       task: call.task,
@@ -132,11 +132,14 @@ function isMessageFact({ t }: Fact): boolean {
  * Sends the outcome of a node function to the task's actor, if the actor is still active. A node function that ignores
  * its abort signal may run longer than the actor.
  */
-export function sendOutcome(self: AnyActorRef, event: TaskEvent): void {
+export function sendTaskOutcome(self: AnyActorRef, event: TaskEvent): void {
   if ((self.getSnapshot() as TaskSnapshot).status === "active") self.send(event);
 }
 
 /** The writes of a task, with the `ctx.step` results that its node function has recorded. */
-export function withSteps(writes: TaskWrites, steps: NodeCall["steps"]): TaskWrites {
+export function writesWithStepResults(
+  writes: PendingTaskWrites,
+  steps: NodeCall["steps"],
+): PendingTaskWrites {
   return { ...writes, steps: { ...writes.steps, ...steps } };
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { rootCheckpointOf, type SubgraphCheckpoint } from "../../src/model/start-checkpoint.ts";
-import type { Position } from "../../src/ports/engine.ts";
+import type { CheckpointWithState } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
@@ -10,7 +10,10 @@ import type { LiveThread } from "../thread/live-thread.ts";
  * the run names none or has already made one.
  * @throws ServiceError `checkpoint.not_found` when the named checkpoint was deleted after the run was admitted
  */
-export function startPosition(liveThread: LiveThread, { run_id, kwargs }: RunRecord): Eventually<Position> {
+export function startPosition(
+  liveThread: LiveThread,
+  { run_id, kwargs }: RunRecord,
+): Eventually<CheckpointWithState> {
   const latest = liveThread.position();
   const named = rootCheckpointOf(kwargs.config.configurable);
   if (named === null) return latest;
@@ -25,7 +28,7 @@ export function startPosition(liveThread: LiveThread, { run_id, kwargs }: RunRec
 export function positionAtCheckpoint(
   liveThread: LiveThread,
   { ns, id }: SubgraphCheckpoint,
-): Eventually<Position> {
+): Eventually<CheckpointWithState> {
   liveThread.noteCheckpointId(id);
   return andThen(liveThread.positionAt(id, ns), (found) => {
     if (found !== undefined) return found;

@@ -1,26 +1,37 @@
 import type { StopReason } from "../../src/model/run.ts";
-import type { Execution, Subgraph, NodeCall, Position, TaskOutcome } from "../../src/ports/engine.ts";
+import type {
+  Execution,
+  Subgraph,
+  NodeCall,
+  CheckpointWithState,
+  TaskOutcome,
+} from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import { positionAtCheckpoint } from "./start-position.ts";
-import type { GraphExecution, GraphParent } from "./graph-execution.ts";
+import type { GraphExecution, GraphLifecycle } from "./graph-execution.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
-const NOWHERE: Position = { head: null, values: {}, writes: [] };
+const NOWHERE: CheckpointWithState = { head: null, values: {}, writes: [] };
 
 /**
  * The parent of a subgraph that runs as a task's node, for one attempt of the task: the subgraph's end becomes the
  * task's outcome.
  */
-export class SubgraphAsTask implements GraphParent {
+export class SubgraphAsTask implements GraphLifecycle {
   readonly ns: string;
   readonly #above: GraphExecution;
   readonly #call: NodeCall;
   /** The position that the subgraph reached in the task's previous attempt; undefined: there is none. */
-  readonly #before: Position | undefined;
+  readonly #before: CheckpointWithState | undefined;
   readonly #ended: OnSubgraphEnd;
   readonly #inner: Subgraph;
 
-  constructor(above: GraphExecution, call: NodeCall, before: Position | undefined, ended: OnSubgraphEnd) {
+  constructor(
+    above: GraphExecution,
+    call: NodeCall,
+    before: CheckpointWithState | undefined,
+    ended: OnSubgraphEnd,
+  ) {
     this.#above = above;
     this.#call = call;
     this.#before = before;
@@ -29,7 +40,7 @@ export class SubgraphAsTask implements GraphParent {
     this.ns = this.#inner.ns;
   }
 
-  position(): Eventually<Position> {
+  position(): Eventually<CheckpointWithState> {
     if (this.#before !== undefined) return this.#before;
     const { liveThread } = this.#above;
     const { from } = this.#inner;
@@ -37,16 +48,18 @@ export class SubgraphAsTask implements GraphParent {
     // If this attempt planned the task, the task is new, so its subgraph cannot have stored anything yet.
     if (this.#above.hasNewHead) return start();
     const { journal } = liveThread.deps;
-    return journal.history(liveThread.key, { ns: this.ns, limit: 1 }).then(([head]): Eventually<Position> => {
-      if (head === undefined) return start();
-      liveThread.noteCheckpointId(head.id);
-      return andThen(journal.values(liveThread.key, head), (values) =>
-        andThen(journal.writes(liveThread.key, this.ns, head.id), (writes) => ({ head, values, writes })),
-      );
-    });
+    return journal
+      .history(liveThread.key, { ns: this.ns, limit: 1 })
+      .then(([head]): Eventually<CheckpointWithState> => {
+        if (head === undefined) return start();
+        liveThread.noteCheckpointId(head.id);
+        return andThen(journal.values(liveThread.key, head), (values) =>
+          andThen(journal.writes(liveThread.key, this.ns, head.id), (writes) => ({ head, values, writes })),
+        );
+      });
   }
 
-  open(position: Position): Execution {
+  open(position: CheckpointWithState): Execution {
     return this.#inner.open(position);
   }
 

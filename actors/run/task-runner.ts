@@ -1,12 +1,18 @@
 import type { AnyActorRef } from "../xstate.ts";
 import { toPlainError } from "../../src/model/errors.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
-import type { NodeCall, Position, SettledTask, StreamedFact, TaskOutcome } from "../../src/ports/engine.ts";
+import type {
+  NodeCall,
+  CheckpointWithState,
+  SettledTask,
+  StreamedFact,
+  TaskOutcome,
+} from "../../src/ports/engine.ts";
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { GraphExecution } from "./graph-execution.ts";
 import { taskRetryDelay } from "./task-retry-delay.ts";
-import { RunningTask, sendOutcome, withSteps } from "./running-task.ts";
+import { RunningTask, sendTaskOutcome, writesWithStepResults } from "./running-task.ts";
 
 /** Called when a subgraph that is a task's node ends. `stopped`: whether the subgraph was aborted. */
 export type OnSubgraphEnd = (outcome: TaskOutcome, stopped: boolean) => void;
@@ -29,7 +35,7 @@ export class TaskRunner {
    * The positions that the subgraphs of failed tasks have reached, by task id. The next attempt of the task resumes
    * from there.
    */
-  #reached: Map<string, Position> | undefined;
+  #reached: Map<string, CheckpointWithState> | undefined;
 
   constructor(graph: GraphExecution) {
     this.#graph = graph;
@@ -129,7 +135,7 @@ export class TaskRunner {
     if (outcome.kind === "failed" && live.stopped !== null) {
       const streamed = live.streamedMessages();
       if (streamed !== null) (this.#stopped ??= new Map()).set(call.task, streamed);
-      return sendOutcome(self, { type: "FAILED" });
+      return sendTaskOutcome(self, { type: "FAILED" });
     }
     const delay = taskRetryDelay(call, outcome, graph.liveThread.deps.random.float());
     if (delay !== null) {
@@ -146,7 +152,7 @@ export class TaskRunner {
     const broken = (thrown: unknown): void => {
       if (!graph.alive) return;
       graph.fail(toPlainError(thrown));
-      sendOutcome(self, { type: "FAILED" });
+      sendTaskOutcome(self, { type: "FAILED" });
     };
     try {
       const settled = graph.execution.settle(call.task, outcome);
@@ -182,12 +188,15 @@ export class TaskRunner {
     }
     // The engine's writes may lack results of `ctx.step`, which were stored while the node function ran. The writes of
     // a graph that plans its own steps (LangGraph.js, `later`) contain them already.
-    graph.addTaskWrites(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
+    graph.addTaskWrites(
+      later || steps === live.call.steps ? writes : writesWithStepResults(writes, steps),
+      emissions,
+    );
     if (kind === "failed") graph.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
     // Stores the result soon, so that it is kept even if another task or the server fails. In a graph that plans its
     // own steps (`later`), the result of the last task waits for the append of the step.
     if (!later || this.#running.size > 0) graph.attempt.flushSoon();
-    sendOutcome(self, { type: answers[kind] });
+    sendTaskOutcome(self, { type: answers[kind] });
     if (graph.liveThread.owner.draining) graph.attempt.checkHalted();
   }
 

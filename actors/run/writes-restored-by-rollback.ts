@@ -1,6 +1,6 @@
-import { emptyWrites, type CheckpointHead, type TaskWrites } from "../../src/model/checkpoint.ts";
+import { emptyWrites, type CheckpointHead, type PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
+import type { Interrupt, InterruptsByTask } from "../../src/model/interrupt.ts";
 import { andThen } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
@@ -8,7 +8,10 @@ import type { LiveThread } from "../thread/live-thread.ts";
  * The writes at a checkpoint, with an empty entry for each planned task that has no writes: a run can change the writes
  * of these tasks too.
  */
-export function writesAt(head: CheckpointHead, writes: readonly TaskWrites[]): readonly TaskWrites[] {
+export function writesOfPlannedTasks(
+  head: CheckpointHead,
+  writes: readonly PendingTaskWrites[],
+): readonly PendingTaskWrites[] {
   const left = new Set(writes.map(({ task }) => task));
   const { ns, id: checkpoint } = head;
   const others = head.next.filter(({ id }) => !left.has(id));
@@ -16,9 +19,9 @@ export function writesAt(head: CheckpointHead, writes: readonly TaskWrites[]): r
 }
 
 /** Interrupts that wait for an answer, by task id. */
-export function interruptsByTask(
+export function interruptsOfWrites(
   writes: Iterable<{ readonly task: string; readonly interrupts: readonly Interrupt[] }>,
-): Interrupts {
+): InterruptsByTask {
   const waiting: Record<string, readonly Interrupt[]> = {};
   for (const { task, interrupts } of writes) if (interrupts.length > 0) waiting[task] = interrupts;
   return waiting;
@@ -29,11 +32,11 @@ export function interruptsByTask(
  * restore them.
  */
 export function takeWritesToRestore(
-  before: Map<string, readonly TaskWrites[]> | null,
-  writes: readonly TaskWrites[],
-): readonly TaskWrites[] {
+  before: Map<string, readonly PendingTaskWrites[]> | null,
+  writes: readonly PendingTaskWrites[],
+): readonly PendingTaskWrites[] {
   if (before === null || before.size === 0) return [];
-  const base: TaskWrites[] = [];
+  const base: PendingTaskWrites[] = [];
   for (const { checkpoint } of writes) {
     const left = before.get(checkpoint);
     if (left !== undefined) base.push(...left);
@@ -49,7 +52,7 @@ export function takeWritesToRestore(
 export async function writesBeforeRun(
   liveThread: LiveThread,
   { base_writes }: Pick<RunRecord, "base_writes">,
-): Promise<readonly TaskWrites[]> {
+): Promise<readonly PendingTaskWrites[]> {
   const noted = base_writes ?? [];
   const places = new Map(noted.map((left) => [`${left.checkpoint} ${left.ns}`, left]));
   const put = [...noted];

@@ -7,15 +7,15 @@ import {
 } from "../../src/model/run.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { isSameTimer, type Timer } from "../../src/model/machine-timer.ts";
-import type { RunStarts } from "../begin-queue.ts";
+import type { RunStartQueue } from "../begin-queue.ts";
 import type { RunDraft } from "../thread-system-interface.ts";
 import { refuseConflictingResume } from "./resume-conflicts.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
-import { situationOf } from "./thread-chart.ts";
-import { storeDelayedRun, withoutDelayed } from "./delayed-run.ts";
+import { threadSituationOf } from "./thread-chart.ts";
+import { storeDelayedRun, delayedRunsWithout } from "./delayed-run.ts";
 import { decideMultitask, type MultitaskDecision } from "./multitask.ts";
-import { afterAdmission, withRunConfig, newRun } from "./record-changes.ts";
-import { beginAttempt, type AdmissionExtras, slotRequestOf, storeStart } from "./run-start.ts";
+import { threadAfterAdmission, withRunConfig, newRun } from "./record-changes.ts";
+import { beginAttempt, type AdmissionExtras, slotRequestOf, storeRunStart } from "./run-start.ts";
 import {
   notifyWithdrawn,
   removeWaitingRun,
@@ -23,7 +23,7 @@ import {
   markActiveCancelled,
   supersededBy,
   withdrawSuperseded,
-  withoutSuperseded,
+  threadWithoutSuperseded,
   withdrawRuns,
   type WithdrawnRuns,
 } from "./run-withdrawal.ts";
@@ -35,13 +35,17 @@ const CONFLICT =
  * Decides and stores the admission of a run. Everything up to the append happens in one turn of the event loop, so that two requests can
  * never both find the thread idle. `starts`: the queue that begins the run if it starts now.
  */
-export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunStarts): Promise<RunRecord> {
+export function admitRun(
+  liveThread: LiveThread,
+  draft: RunDraft,
+  starts?: RunStartQueue,
+): Promise<RunRecord> {
   const { clock, engine } = liveThread.deps;
   const { actor } = liveThread;
   if (actor === undefined || !liveThread.alive) throw threadUnavailable();
   const decision = decideMultitask(
     draft.multitask_strategy,
-    situationOf(actor.getSnapshot().value),
+    threadSituationOf(actor.getSnapshot().value),
     isStoppingAlone(liveThread),
   );
   const { timer } = draft.kwargs;
@@ -79,10 +83,10 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
     out === null && once === undefined ? null : { ...out, ...(once && { once }) };
 
   if (rests && liveThread.owner.limiter.tryAcquire(slotRequestOf(liveThread, run))) {
-    const thread = withRunConfig(afterAdmission(liveThread.record, run, decision, false), draft.config);
-    const start = storeStart(
+    const thread = withRunConfig(threadAfterAdmission(liveThread.record, run, decision, false), draft.config);
+    const start = storeRunStart(
       liveThread,
-      out === null ? thread : withoutSuperseded(thread, out),
+      out === null ? thread : threadWithoutSuperseded(thread, out),
       run,
       "admitted",
       beside,
@@ -104,8 +108,8 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
       : [];
   const runs = [run, ...stopped, ...(out?.runs ?? [])];
   const stored = liveThread.write({ ...beside, kind: "admitted", durable: true, runs }, (thread) => {
-    const next = withRunConfig(afterAdmission(thread, run, decision, true), draft.config);
-    return out === null ? next : withoutSuperseded(next, out);
+    const next = withRunConfig(threadAfterAdmission(thread, run, decision, true), draft.config);
+    return out === null ? next : threadWithoutSuperseded(next, out);
   });
   if (out !== null) for (const id of withdrawnIds(out)) removeWaitingRun(liveThread, id);
   actor.send({ type: "RUN.ADMITTED", starts: false, run: run.run_id, strategy });
@@ -215,7 +219,7 @@ export function withdrawWaiting(
   const stored = liveThread.write({ kind: "withdrawn", durable: true, ...out }, (thread) =>
     changeThread(thread, {
       queue: thread.queue.filter((queued) => queued !== id),
-      delayed: withoutDelayed(thread, id),
+      delayed: delayedRunsWithout(thread, id),
     }),
   );
   removeWaitingRun(liveThread, id);

@@ -3,7 +3,7 @@ import type { Clock } from "../../src/ports/clock.ts";
 import type { Random } from "../../src/ports/random.ts";
 
 /** Generates the ids of one thread's checkpoints. They always increase, even if the clock jumps back. */
-export class CheckpointIds {
+export class CheckpointIdGenerator {
   readonly #clock: Clock;
   readonly #random: Random;
   #last = { ms: 0, tick: 0 };

@@ -4,7 +4,7 @@ import type { LiveThread } from "./live-thread.ts";
 import { threadChartConfig, type ThreadActorLogic } from "./thread-chart.ts";
 
 /** Creates the actor of a thread: the root of its own XState system, not started yet. */
-export function threadActor(
+export function createThreadActor(
   chart: ThreadActorLogic,
   { record, runs }: LiveThread,
   name: string,

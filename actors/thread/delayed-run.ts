@@ -3,17 +3,17 @@ import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import type { RunDraft } from "../thread-system-interface.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
-import { situationOf } from "./thread-chart.ts";
+import { threadSituationOf } from "./thread-chart.ts";
 import type { MultitaskDecision } from "./multitask.ts";
-import { afterAdmission, withRunConfig } from "./record-changes.ts";
-import { beginAttempt, slotRequestOf, storeStart } from "./run-start.ts";
+import { threadAfterAdmission, withRunConfig } from "./record-changes.ts";
+import { beginAttempt, slotRequestOf, storeRunStart } from "./run-start.ts";
 import {
   notifyWithdrawn,
   removeWaitingRun,
   withdrawnIds,
   markActiveCancelled,
   supersededBy,
-  withoutSuperseded,
+  threadWithoutSuperseded,
   type WithdrawnRuns,
 } from "./run-withdrawal.ts";
 
@@ -27,7 +27,7 @@ const MAX_DELAYED_RUNS = 1_000;
 const FEW_TO_READ = 16;
 
 /** The thread's delayed runs without the run `id`; null if no other is left. */
-export function withoutDelayed(thread: ThreadRecord, id: string): ThreadRecord["delayed"] {
+export function delayedRunsWithout(thread: ThreadRecord, id: string): ThreadRecord["delayed"] {
   const rest = thread.delayed?.filter(({ run }) => run !== id) ?? [];
   return rest.length === 0 ? null : rest;
 }
@@ -66,9 +66,9 @@ export async function storeDelayedRun(
     ...(draft.once && { once: draft.once }),
   };
   const stored = liveThread.write(change, (before) => {
-    const thread = out === null ? before : withoutSuperseded(before, out);
+    const thread = out === null ? before : threadWithoutSuperseded(before, out);
     return {
-      ...withRunConfig(afterAdmission(thread, run, { kind: "start" }, false), draft.config),
+      ...withRunConfig(threadAfterAdmission(thread, run, { kind: "start" }, false), draft.config),
       queue: out === null ? thread.queue : [],
       delayed: [...(thread.delayed ?? []), { run: id, due }],
     };
@@ -108,12 +108,12 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
     return false;
   }
   const admittedEvent = { type: "RUN.ADMITTED", run: id, strategy: "enqueue" } as const;
-  const delayed = withoutDelayed(liveThread.record, id);
+  const delayed = delayedRunsWithout(liveThread.record, id);
   if (
-    situationOf(actor.getSnapshot().value) === "resting" &&
+    threadSituationOf(actor.getSnapshot().value) === "resting" &&
     liveThread.owner.limiter.tryAcquire(slotRequestOf(liveThread, run))
   ) {
-    const start = storeStart(liveThread, { ...liveThread.record, delayed }, run, "ripened", null);
+    const start = storeRunStart(liveThread, { ...liveThread.record, delayed }, run, "ripened", null);
     liveThread.delayed.delete(id);
     actor.send({ ...admittedEvent, starts: true });
     await start.stored;

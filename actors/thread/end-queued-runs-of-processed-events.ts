@@ -9,7 +9,7 @@ import { removeWaitingRun } from "./run-withdrawal.ts";
  * Makes the final records of queued runs whose events the machine of the run in progress has already processed. The
  * result of these runs is the state at `checkpoint`, which includes the events.
  */
-export function endRunsOfProcessedEvents(
+export function endedRunsOfProcessedEvents(
   liveThread: LiveThread,
   ids: readonly string[],
   checkpoint: string | undefined,
@@ -29,7 +29,7 @@ export function endRunsOfProcessedEvents(
 }
 
 /** The thread's record with the runs `ended` removed from its queue. */
-export function withoutQueued(thread: ThreadRecord, ended: readonly RunRecord[]): ThreadRecord {
+export function threadWithoutQueued(thread: ThreadRecord, ended: readonly RunRecord[]): ThreadRecord {
   if (ended.length === 0) return thread;
   const gone = new Set(ended.map(({ run_id }) => run_id));
   return changeThread(thread, { queue: thread.queue.filter((id) => !gone.has(id)) });

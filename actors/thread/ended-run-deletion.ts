@@ -1,12 +1,12 @@
-import type { TaskWrites } from "../../src/model/checkpoint.ts";
+import type { PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
-import type { Interrupts } from "../../src/model/interrupt.ts";
+import type { InterruptsByTask } from "../../src/model/interrupt.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
-import { writesBeforeRun, interruptsByTask } from "../run/writes-restored-by-rollback.ts";
+import { writesBeforeRun, interruptsOfWrites } from "../run/writes-restored-by-rollback.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
-import { situationOf } from "./thread-chart.ts";
+import { threadSituationOf } from "./thread-chart.ts";
 
 const CHECKPOINTS_PER_READ = 64;
 
@@ -17,10 +17,10 @@ const CHECKPOINTS_PER_READ = 64;
 interface StatusWithoutRun {
   readonly checkpoint: string | null;
   readonly rest: "interrupted" | "idle";
-  readonly interrupts: Interrupts;
+  readonly interrupts: InterruptsByTask;
   readonly timers: ThreadRecord["timers"];
   /** The task writes from before the run, which are restored. */
-  readonly writes: readonly TaskWrites[];
+  readonly writes: readonly PendingTaskWrites[];
 }
 
 /** Deletes a run that has ended, with its checkpoints. */
@@ -33,7 +33,7 @@ export async function deleteEndedRun(liveThread: LiveThread, run: RunRecord): Pr
       throw new ServiceError("run.conflict", "The run has not ended: cancel it first");
     }
     // A run in progress may build on this run's checkpoints.
-    if (situationOf(actor.getSnapshot().value) !== "resting") {
+    if (threadSituationOf(actor.getSnapshot().value) !== "resting") {
       throw new ServiceError("thread.busy", "Thread is busy: its runs can be deleted when it is idle");
     }
     const { seq } = liveThread.record;
@@ -74,7 +74,7 @@ async function statusWithout(liveThread: LiveThread, run: RunRecord): Promise<St
     const found = page.find(({ run_id }) => run_id !== run.run_id);
     if (found !== undefined) {
       const put = await writesBeforeRun(liveThread, run);
-      const remainingWrites = new Map<string, TaskWrites>();
+      const remainingWrites = new Map<string, PendingTaskWrites>();
       for (const writes of await journal.writes(liveThread.key, "", found.id))
         remainingWrites.set(writes.task, writes);
       for (const writes of put)
@@ -83,7 +83,7 @@ async function statusWithout(liveThread: LiveThread, run: RunRecord): Promise<St
       return {
         checkpoint: found.id,
         rest,
-        interrupts: interruptsByTask(remainingWrites.values()),
+        interrupts: interruptsOfWrites(remainingWrites.values()),
         timers: timersAt(
           found,
           timersWith(timers, (timer) => timer.run === run.run_id, null),

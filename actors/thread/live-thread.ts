@@ -1,14 +1,14 @@
 import type { AnyActorRef } from "../xstate.ts";
-import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { CheckpointHead, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { changeThread, hasWork, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
-import type { Position, ExecutionServices } from "../../src/ports/engine.ts";
+import type { CheckpointWithState, ExecutionServices } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
-import type { Attempt } from "../run/attempt.ts";
+import type { RunAttempt } from "../run/attempt.ts";
 import type { DueQueue } from "../due-queue.ts";
 import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
 import type { RunMemoryBudget } from "../run-memory-budget.ts";
@@ -16,14 +16,14 @@ import type { IdleEntry } from "../idle-threads.ts";
 import type { RunEnd, SystemDeps } from "../thread-system-interface.ts";
 import type { BeginQueue } from "../begin-queue.ts";
 import type { RunTotals } from "../run-totals.ts";
-import { CheckpointIds } from "./checkpoint-ids.ts";
+import { CheckpointIdGenerator } from "./checkpoint-ids.ts";
 import { findInconsistency, INCONSISTENT_WRITE_MESSAGE } from "./record-invariants.ts";
 import { StateSizeEstimate } from "./state-size-estimate.ts";
 
 /** The changes of one append, without the thread's record. */
 export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
 
-/** The part of the `Registry` (all threads in memory) that a live thread needs. */
+/** The part of the `ThreadRegistry` (all threads in memory) that a live thread needs. */
 export interface LiveThreadOwner {
   /** True when the server is stopping: then no run goes beyond its current superstep. */
   readonly draining: boolean;
@@ -76,7 +76,7 @@ export class LiveThread {
   /** The delayed runs, which wait for their time. They do not make the thread busy. */
   readonly delayed = new SmallMap<string, RunRecord>();
   actor: AnyActorRef | undefined;
-  attempt: Attempt | null = null;
+  attempt: RunAttempt | null = null;
   alive = true;
   /**
    * True when a write or the actor failed. A live thread that is neither alive nor broken was only removed from memory,
@@ -99,8 +99,8 @@ export class LiveThread {
   idleEntry: IdleEntry<LiveThread> | null = null;
   /** An estimate of the size of the thread's state, also while the state is not in memory. */
   readonly stateSize: StateSizeEstimate;
-  #cachedPosition: Position | null = null;
-  readonly #ids: CheckpointIds;
+  #cachedPosition: CheckpointWithState | null = null;
+  readonly #ids: CheckpointIdGenerator;
 
   constructor(key: ThreadKey, record: ThreadRecord, deps: SystemDeps, owner: LiveThreadOwner) {
     this.key = key;
@@ -108,7 +108,7 @@ export class LiveThread {
     this.deps = deps;
     this.owner = owner;
     this.stateSize = new StateSizeEstimate(record.state_bytes, deps.limits.largeState);
-    this.#ids = new CheckpointIds(deps.clock, deps.random);
+    this.#ids = new CheckpointIdGenerator(deps.clock, deps.random);
     if (record.checkpoint !== null) this.#ids.saw(record.checkpoint);
   }
 
@@ -189,7 +189,7 @@ export class LiveThread {
   }
 
   /** The position from which the next run starts. It is cached after each run; if it is not cached, it is read. */
-  position(): Eventually<Position> {
+  position(): Eventually<CheckpointWithState> {
     if (this.#cachedPosition !== null) return this.#cachedPosition;
     const id = this.record.checkpoint;
     if (id === null) return { head: null, values: {}, writes: [] };
@@ -205,9 +205,9 @@ export class LiveThread {
    * The position (checkpoint, state and pending writes) at one of the thread's checkpoints; undefined if there is no
    * such checkpoint.
    */
-  positionAt(id: string, ns = ""): Eventually<Position | undefined> {
+  positionAt(id: string, ns = ""): Eventually<CheckpointWithState | undefined> {
     const { journal } = this.deps;
-    const read = (): Eventually<Position | undefined> =>
+    const read = (): Eventually<CheckpointWithState | undefined> =>
       andThen(journal.checkpoint(this.key, ns, id), (head) => {
         if (head === undefined) return undefined;
         return andThen(journal.values(this.key, head), (values) =>
@@ -229,12 +229,12 @@ export class LiveThread {
   }
 
   /** Caches the state of the latest checkpoint, so that the next run need not read it. */
-  cachePosition(head: CheckpointHead | null, values: JsonObject, writes: readonly TaskWrites[]): void {
+  cachePosition(head: CheckpointHead | null, values: JsonObject, writes: readonly PendingTaskWrites[]): void {
     this.#cachedPosition = { head, values, writes };
   }
 
   /** Updates the cached task writes of the latest checkpoint. */
-  updateCachedWrites(writes: readonly TaskWrites[]): void {
+  updateCachedWrites(writes: readonly PendingTaskWrites[]): void {
     if (this.#cachedPosition === null) return;
     const { id } = this.#cachedPosition.head ?? {};
     const now = new Map(this.#cachedPosition.writes.map((one) => [one.task, one]));

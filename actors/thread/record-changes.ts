@@ -1,5 +1,5 @@
 import { changeRun, type RunRecord, type TerminalStatus } from "../../src/model/run.ts";
-import { newOutboxItem, type OutboxItem } from "../../src/model/webhook-delivery.ts";
+import { createDelivery, type NewDelivery } from "../../src/model/webhook-delivery.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../../src/model/json.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
@@ -59,7 +59,7 @@ export function newRun(
  * The thread's record after a run was admitted. The decision says where the run goes in the queue. `waits`: the run does
  * not start now.
  */
-export function afterAdmission(
+export function threadAfterAdmission(
   thread: ThreadRecord,
   run: RunRecord,
   decision: MultitaskDecision,
@@ -107,7 +107,7 @@ export function withRunConfig(thread: ThreadRecord, config: JsonObject | undefin
 }
 
 /** The records of the thread and the run when an attempt starts. `first`: the id of the attempt's first event. */
-export function afterStart(
+export function recordsAfterStart(
   thread: ThreadRecord,
   run: RunRecord,
   first: number,
@@ -137,7 +137,7 @@ export function afterStart(
  * The run's record after a step was stored. The earlier attempts no longer count against the limit of attempts, because
  * the limit is for attempts in a row without a stored step.
  */
-export function afterProgress(run: RunRecord): RunRecord {
+export function runAfterProgress(run: RunRecord): RunRecord {
   return run.attempt - run.parked > 1 ? changeRun(run, { parked: run.attempt - 1 }) : run;
 }
 
@@ -156,13 +156,13 @@ export function endedRun(
  * The webhook deliveries of runs that end without a known state: before they have started, or because their end was
  * lost. MUST NOT be called for runs that are rolled back, which have no deliveries.
  */
-export function webhookDeliveries(runs: readonly RunRecord[]): { readonly outbox?: readonly OutboxItem[] } {
+export function webhookDeliveries(runs: readonly RunRecord[]): { readonly outbox?: readonly NewDelivery[] } {
   if (runs.every((run) => run.kwargs.webhook === null)) return {};
   const outbox = runs.flatMap((run) => {
     const { webhook } = run.kwargs;
     return webhook === null
       ? []
-      : newOutboxItem({ run, values: null, waiting: null }, webhook, run.updated_at);
+      : createDelivery({ run, values: null, waiting: null }, webhook, run.updated_at);
   });
   return { outbox };
 }

@@ -3,17 +3,17 @@ import type { EventChunk } from "../../src/model/run-event.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
-import { Attempt } from "../run/attempt.ts";
-import type { RunStarts } from "../begin-queue.ts";
+import { RunAttempt } from "../run/attempt.ts";
+import type { RunStartQueue } from "../begin-queue.ts";
 import type { LiveThread, AppendChange } from "./live-thread.ts";
-import { afterStart } from "./record-changes.ts";
+import { recordsAfterStart } from "./record-changes.ts";
 
 /** An attempt that is about to start, with the records that have to be stored first. */
 export interface AttemptStart {
   readonly thread: ThreadRecord;
   readonly run: RunRecord;
   readonly events: EventChunk | undefined;
-  readonly attempt: Attempt;
+  readonly attempt: RunAttempt;
 }
 
 /**
@@ -27,13 +27,13 @@ export function prepareAttempt(
   first: number,
 ): AttemptStart {
   const { clock, boot, engine, sinks } = liveThread.deps;
-  const next = afterStart(thread, run, first, clock.now(), boot);
+  const next = recordsAfterStart(thread, run, first, clock.now(), boot);
   const sink = sinks.open(liveThread.key, next.run, next.thread.epoch, first);
   const { attempt: number } = next.run;
   const recordsEvents = engine.recordsEvents?.(next.run) ?? false;
   sink.emit(recordsEvents ? { t: "start", attempt: number, events: true } : { t: "start", attempt: number });
   const events = sink.take();
-  const attempt = new Attempt(liveThread, next.run, sink, next.thread.epoch);
+  const attempt = new RunAttempt(liveThread, next.run, sink, next.thread.epoch);
   liveThread.runs.set(run.run_id, next.run);
   liveThread.attempt = attempt;
   const { totals } = liveThread.owner;
@@ -54,7 +54,7 @@ interface Launched extends AttemptStart {
  * Prepares the start of a run that has a slot, and stores it. If the preparation fails, the slot is released and the
  * thread does not change.
  */
-export function storeStart(
+export function storeRunStart(
   liveThread: LiveThread,
   before: ThreadRecord,
   run: RunRecord,
@@ -85,7 +85,7 @@ export function storeStart(
 export function beginAttempt(
   liveThread: LiveThread,
   { run, events, attempt }: AttemptStart,
-  starts: RunStarts = liveThread.owner.starts,
+  starts: RunStartQueue = liveThread.owner.starts,
 ): void {
   if (events !== undefined) attempt.sink.stored(events);
   starts.add(() => {
@@ -104,7 +104,7 @@ function firstEvent(liveThread: LiveThread, run: RunRecord): Eventually<number> 
 }
 
 /** The bytes in memory of the arguments with which a run was created. */
-export const inputBytes = ({ kwargs }: RunRecord): number => memorySizeOf(kwargs, Infinity);
+export const runInputBytes = ({ kwargs }: RunRecord): number => memorySizeOf(kwargs, Infinity);
 
 export const slotRequestOf = (liveThread: LiveThread, run: RunRecord) => ({
   run: run.run_id,
@@ -113,7 +113,7 @@ export const slotRequestOf = (liveThread: LiveThread, run: RunRecord) => ({
   bytes: {
     state: liveThread.record.state_bytes ?? 0,
     // The input of a queued run is not measured again: it was measured when the run was queued.
-    input: liveThread.owner.queuedInputBytes(run.run_id) ?? inputBytes(run),
+    input: liveThread.owner.queuedInputBytes(run.run_id) ?? runInputBytes(run),
   },
 });
 
@@ -133,7 +133,7 @@ export function requestSlot(liveThread: LiveThread, id: string): void {
  * ended too often while applying it.
  */
 function limitAttempts(
-  attempt: Attempt,
+  attempt: RunAttempt,
   { run_id, attempt: begun, parked }: RunRecord,
   attempts: number,
 ): void {

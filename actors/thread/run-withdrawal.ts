@@ -1,4 +1,4 @@
-import type { OutboxItem } from "../../src/model/webhook-delivery.ts";
+import type { NewDelivery } from "../../src/model/webhook-delivery.ts";
 import type { CancelAction, MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { timersWith } from "../../src/model/machine-timer.ts";
@@ -10,7 +10,7 @@ import { endedRun, webhookDeliveries } from "./record-changes.ts";
 export interface WithdrawnRuns {
   readonly runs: readonly RunRecord[];
   readonly forget: readonly string[];
-  readonly outbox?: readonly OutboxItem[];
+  readonly outbox?: readonly NewDelivery[];
 }
 
 /** Returns the part of an append that ends runs which have not started. `reason`: stored as their `cancel_reason`. */
@@ -49,7 +49,7 @@ export function withdrawSuperseded(
  * The thread's record without the delayed runs that a new run supersedes. If a superseded run was to send the event of
  * a timer, the timer becomes due again.
  */
-export function withoutSuperseded(thread: ThreadRecord, out: WithdrawnRuns): ThreadRecord {
+export function threadWithoutSuperseded(thread: ThreadRecord, out: WithdrawnRuns): ThreadRecord {
   const gone = new Set<string | null>(withdrawnIds(out));
   const timers = timersWith(thread.timers, ({ run }) => gone.has(run), null);
   return changeThread(thread, { delayed: null, timers });

@@ -1,18 +1,18 @@
-import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { CheckpointHead, NewCheckpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError, threadNotFound } from "../../src/model/errors.ts";
 import { memorySizeOf } from "../../src/model/memory-size.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import { timersAt } from "../../src/model/machine-timer.ts";
-import type { Engine, Position, ExecutionServices } from "../../src/ports/engine.ts";
+import type { Engine, CheckpointWithState, ExecutionServices } from "../../src/ports/engine.ts";
 import type { StateUpdate } from "../../src/ports/state-update.ts";
 import type { SystemDeps, UpdateDraft } from "../thread-system-interface.ts";
 import { interruptsAfter, writesWithoutInterrupts } from "./subgraph-interrupt-removal.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
-import { situationOf } from "./thread-chart.ts";
+import { threadSituationOf } from "./thread-chart.ts";
 
 interface Updated {
   readonly checkpoints: readonly NewCheckpoint[];
-  readonly position: Position;
+  readonly position: CheckpointWithState;
   readonly head: NewCheckpoint;
 }
 
@@ -35,7 +35,7 @@ async function compute(
   source: ExecutionServices,
   updateThreadState: Omit<StateUpdate, "writes">,
   supersteps: UpdateDraft["supersteps"],
-  from: Position,
+  from: CheckpointWithState,
 ): Promise<Updated> {
   const checkpoints: NewCheckpoint[] = [];
   let position = from;
@@ -72,7 +72,7 @@ function rested(thread: ThreadRecord, head: CheckpointHead) {
 }
 
 /** The record and checkpoints of a thread that is created with a state. */
-export async function createWithState(
+export async function buildThreadWithState(
   { engine }: Pick<SystemDeps, "engine">,
   source: ExecutionServices,
   thread: ThreadRecord,
@@ -96,8 +96,8 @@ export async function updateThreadState(liveThread: LiveThread, draft: UpdateDra
     assertIdle(liveThread);
     const { metadata, ...graph } = updateOf(liveThread.record, draft.ns);
     const of = { ...graph, metadata: { ...metadata, ...draft.metadata }, latest: draft.from === null };
-    let from: Position;
-    let above: readonly TaskWrites[];
+    let from: CheckpointWithState;
+    let above: readonly PendingTaskWrites[];
     let updated: Updated;
     try {
       // oxlint-disable no-await-in-loop -- the update is computed again only if the thread has changed meanwhile
@@ -118,7 +118,7 @@ export async function updateThreadState(liveThread: LiveThread, draft: UpdateDra
 
 function assertIdle({ actor, alive }: LiveThread): void {
   if (actor === undefined || !alive) throw threadUnavailable();
-  if (situationOf(actor.getSnapshot().value) !== "resting") {
+  if (threadSituationOf(actor.getSnapshot().value) !== "resting") {
     throw new ServiceError(
       "thread.busy",
       "Thread is busy: it has a run in progress; wait for its end, or cancel it",
@@ -138,7 +138,7 @@ function assertLatest({ from, isLatestRequired }: UpdateDraft, latest: string | 
   );
 }
 
-async function positionOf(liveThread: LiveThread, draft: UpdateDraft): Promise<Position> {
+async function positionOf(liveThread: LiveThread, draft: UpdateDraft): Promise<CheckpointWithState> {
   const { from, ns } = draft;
   if (ns === "") assertLatest(draft, liveThread.record.checkpoint);
   if (ns === "" && (from === null || from === liveThread.record.checkpoint)) return liveThread.position();
@@ -179,7 +179,7 @@ async function store(
 async function storeWithin(
   liveThread: LiveThread,
   { checkpoints, head }: Updated,
-  above: readonly TaskWrites[],
+  above: readonly PendingTaskWrites[],
 ): Promise<CheckpointHead> {
   // Only the size of the changes is added to the estimate. The whole state is measured by the next run, because the states of the thread's other
   // graphs are not in memory here.

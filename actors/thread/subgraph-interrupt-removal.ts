@@ -1,7 +1,7 @@
-import type { TaskWrites } from "../../src/model/checkpoint.ts";
+import type { PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { invalidField } from "../../src/model/errors.ts";
-import type { Interrupts } from "../../src/model/interrupt.ts";
-import type { Position } from "../../src/ports/engine.ts";
+import type { InterruptsByTask } from "../../src/model/interrupt.ts";
+import type { CheckpointWithState } from "../../src/ports/engine.ts";
 import type { LiveThread } from "./live-thread.ts";
 
 const FIELD = "checkpoint.checkpoint_ns";
@@ -15,8 +15,8 @@ const FIELD = "checkpoint.checkpoint_ns";
 export async function writesWithoutInterrupts(
   liveThread: LiveThread,
   ns: string,
-): Promise<readonly TaskWrites[]> {
-  const changed: TaskWrites[] = [];
+): Promise<readonly PendingTaskWrites[]> {
+  const changed: PendingTaskWrites[] = [];
   const segments = ns.split("|");
   for (const [depth, segment] of segments.entries()) {
     const above = segments.slice(0, depth).join("|");
@@ -38,7 +38,10 @@ export async function writesWithoutInterrupts(
 const isWithin = (ns: readonly string[], segments: readonly string[]) =>
   segments.every((segment, i) => ns[i] === segment);
 
-async function latestAt(liveThread: LiveThread, ns: string): Promise<Pick<Position, "head" | "writes">> {
+async function latestAt(
+  liveThread: LiveThread,
+  ns: string,
+): Promise<Pick<CheckpointWithState, "head" | "writes">> {
   if (ns === "") return liveThread.position();
   const { journal } = liveThread.deps;
   await liveThread.lastWrite;
@@ -50,8 +53,11 @@ async function latestAt(liveThread: LiveThread, ns: string): Promise<Pick<Positi
 }
 
 /** The interrupts of the root graph after `changed` has replaced earlier writes. */
-export function interruptsAfter(before: Interrupts, changed: readonly TaskWrites[]): Interrupts {
-  const after: Record<string, Interrupts[string]> = { ...before };
+export function interruptsAfter(
+  before: InterruptsByTask,
+  changed: readonly PendingTaskWrites[],
+): InterruptsByTask {
+  const after: Record<string, InterruptsByTask[string]> = { ...before };
   for (const { ns, task, interrupts } of changed) {
     if (ns !== "") continue;
     if (interrupts.length > 0) after[task] = interrupts;

@@ -1,6 +1,6 @@
 import type { CancelAction } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";
-import type { RunEvent, RunInput, RunActorOutput, ThreadEvent } from "../messages.ts";
+import type { RunEvent, RunInput, RunActorOutput, ThreadEvent } from "../actor-events.ts";
 import type { ChartActorLogic, Statechart } from "../statechart-interpreter.ts";
 import type { AnyActorLogic } from "../xstate.ts";
 import { decideMultitask, strongerStop, actionOnQueuedRuns, type ThreadSituation } from "./multitask.ts";
@@ -270,7 +270,7 @@ function decides(
 }
 
 /** The situation for a new run, read from the chart's state. */
-export function situationOf(value: unknown): ThreadSituation {
+export function threadSituationOf(value: unknown): ThreadSituation {
   if (typeof value !== "object") return "resting";
   return (value as { pending?: string }).pending === "settling" ? "settling" : "working";
 }

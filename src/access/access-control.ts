@@ -9,7 +9,7 @@ import { type RouteGroup, routeGroupOf } from "./route-groups.ts";
 import { AllowedHosts, isLoopback } from "./hosts.ts";
 import { ApiKeys } from "./api-keys.ts";
 import type { Authenticator } from "./custom-auth.ts";
-import { fetchRequestOf } from "./web-request.ts";
+import { authenticationRequestOf } from "./web-request.ts";
 import { isLocalOrigin, isSameOrigin, AllowedOrigins } from "./origins.ts";
 import { type SocketToken, SocketTokens, type TokenHolder } from "./socket-tokens.ts";
 
@@ -184,7 +184,7 @@ export class AccessControl {
       page === undefined ||
       (!this.#origins.allowsAll && this.#origins.isListed(page)) ||
       isSameOrigin(page, request.header("host") ?? "");
-    const asked = fetchRequestOf(request, isTrustedPage);
+    const asked = authenticationRequestOf(request, isTrustedPage);
     if (this.#auth === undefined || asked === undefined)
       throw new ServiceError("auth.required", "The request says nothing of its user");
     return this.#auth.authenticate(asked);

@@ -3,6 +3,7 @@ import type { AuthUser } from "../model/auth-user.ts";
 import type { Permission } from "../model/permitted-resources.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
+import { TimeLimitError, withTimeLimit } from "../ports/with-time-limit.ts";
 import { authErrorOf, authFailure, notAuthorized } from "./auth-errors.ts";
 import { compileAuthFilter } from "./auth-filter.ts";
 
@@ -123,22 +124,12 @@ export class CustomAuth implements Auth {
 
   /** Calls the project's code. The promise rejects if the code takes longer than {@link MAX_CALL_MS}. */
   #call(what: string, call: () => unknown): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const cancel = this.#scheduler.after(MAX_CALL_MS, () =>
-        reject(
-          new ServiceError(
-            "auth.unavailable",
-            `The project's ${what} did not answer in ${MAX_CALL_MS / 1_000} s`,
-          ),
-        ),
+    return withTimeLimit(this.#scheduler, MAX_CALL_MS, call).catch((cause: unknown) => {
+      if (!(cause instanceof TimeLimitError)) throw authErrorOf(cause, what);
+      throw new ServiceError(
+        "auth.unavailable",
+        `The project's ${what} did not answer in ${MAX_CALL_MS / 1_000} s`,
       );
-      const failed = (cause: unknown) => reject(authErrorOf(cause, what));
-      try {
-        Promise.resolve(call()).then(resolve, failed).finally(cancel);
-      } catch (cause) {
-        cancel();
-        failed(cause);
-      }
     });
   }
 }

@@ -1,10 +1,10 @@
 import { ServiceError } from "../model/errors.ts";
 import type { AuthUser } from "../model/auth-user.ts";
-import type { KnownClient } from "../ports/peers.ts";
+import type { AuthenticatedClient } from "../ports/peers.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { AccessControl, type AccessDecision, type AccessOptions } from "./access-control.ts";
 
-type ReadClient = (request: Pick<HttpRequest, "header">) => KnownClient | undefined;
+type ReadClient = (request: Pick<HttpRequest, "header">) => AuthenticatedClient | undefined;
 
 /**
  * Access control for requests that another process of this server forwards. That process has checked access, and names the client in the

@@ -1,4 +1,4 @@
-import { readFields, readEach } from "../model/errors.ts";
+import { readFields, mapMembersOrThrow } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import { isObject } from "../model/json.ts";
 import type { CorsOptions } from "./cors.ts";
@@ -27,8 +27,9 @@ export function readHttpConfig(http: JsonObject, refuse: (what: string) => never
     },
     disabled: () =>
       Object.keys(
-        readEach(Object.fromEntries(ROUTE_GROUPS.map((group) => [group, `disable_${group}`])), (key) =>
-          flag(http[key], (what) => at(key, what)) ? true : undefined,
+        mapMembersOrThrow(
+          Object.fromEntries(ROUTE_GROUPS.map((group) => [group, `disable_${group}`])),
+          (key) => (flag(http[key], (what) => at(key, what)) ? true : undefined),
         ),
       ) as RouteGroup[],
   });

@@ -41,7 +41,7 @@ function withoutCreator(metadata: JsonObject): JsonObject {
  */
 function ownNamespace(identity: string, namespace: unknown): readonly unknown[] {
   const given: readonly unknown[] = Array.isArray(namespace) ? namespace : [];
-  const own = labelOf(identity);
+  const own = ownerNamespaceLabel(identity);
   return given[0] === own ? given : [own, ...given];
 }
 
@@ -49,7 +49,7 @@ function ownNamespace(identity: string, namespace: unknown): readonly unknown[] 
  * The label of a user's namespace: `user:` and the identity, in which `.` and `%` are encoded, because a label cannot contain a dot. If
  * that is too long, the label is `user-sha256:` and a hash of the identity.
  */
-export function labelOf(identity: string): string {
+export function ownerNamespaceLabel(identity: string): string {
   const label = `user:${identity.replaceAll("%", "%25").replaceAll(".", "%2E")}`;
   return label.length <= MAX_LABEL_CHARACTERS ? label : `user-sha256:${sha256Hex(identity)}`;
 }

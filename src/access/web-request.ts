@@ -42,7 +42,7 @@ export function webHeadersOf(
  * authentication. `isTrusted`: false if a page of another origin sent the request; the cookies and stored passwords that browsers add on
  * their own are then left out. Undefined if no web request can represent the request.
  */
-export function fetchRequestOf(request: HttpRequest, isTrusted: boolean): Request | undefined {
+export function authenticationRequestOf(request: HttpRequest, isTrusted: boolean): Request | undefined {
   const url = requestUrlOf(request);
   const headers = webHeadersOf(request, (name, value) => isTrusted || !isAmbient(name, value));
   if (url === undefined || headers === undefined) return undefined;

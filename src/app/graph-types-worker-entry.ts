@@ -1,4 +1,4 @@
-import { GraphTypesWorker } from "../graph-types/worker.ts";
+import { GraphTypesWorker } from "../graph-types/graph-types-worker.ts";
 import type { GraphTypesMessage, GraphTypesRequest } from "../graph-types/worker-messages.ts";
 import { connectToParent } from "../platform/worker-thread.ts";
 

@@ -9,8 +9,8 @@ import { counter, type MetricFamily, gauge, type MetricSample } from "../metrics
 import { cachedFor, sharedWhilePending } from "../metrics/cached-reading.ts";
 import { EventLoopLag } from "../metrics/event-loop-lag.ts";
 import { type HistoryReading, MetricsHistory } from "../metrics/metrics-history.ts";
-import { processFamilies } from "../metrics/process-metrics.ts";
-import { presentAnswers, readAllShards, type SharedMetrics } from "../metrics/shared-metrics.ts";
+import { processMetricFamilies } from "../metrics/process-metric-families.ts";
+import { presentAnswers, readAllShards, type MultiProcessMetrics } from "../metrics/multi-process-metrics.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Outbox } from "../ports/outbox.ts";
@@ -18,8 +18,8 @@ import type { ReadProcessMetrics } from "../ports/process-metrics.ts";
 import type { ReplicationMetrics } from "../ports/replication-metrics.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { MetricsHistoryRecord, ShardMetrics, ShardStatus } from "../ports/shard-metrics.ts";
-import type { Storage } from "../storage/open.ts";
-import type { Hub } from "../stream/hub.ts";
+import type { Storage } from "../storage/open-storage.ts";
+import type { RunLogRegistry } from "../stream/run-log-registry.ts";
 
 /** Webhooks are counted up to this number. A higher number is reported as this number. */
 const MAX_WEBHOOKS = 10_000;
@@ -35,13 +35,13 @@ export interface MetricsDeps {
   readonly system: { readonly figures: ActorMetrics };
   readonly storage: Pick<Storage, "stats" | "size" | "damage" | "findings" | "replication">;
   readonly outbox: Pick<Outbox, "count">;
-  readonly hub: Pick<Hub, "counts">;
+  readonly runLogs: Pick<RunLogRegistry, "counts">;
   readonly traffic: TrafficCounts;
   readonly sockets: Pick<OpenSocketCounter, "open">;
   readonly feeds: Pick<InspectorFeeds, "watching">;
   readonly process: ReadProcessMetrics;
   /** Reads the metrics of the server's other processes. Absent if this process is the whole server. */
-  readonly shared?: SharedMetrics;
+  readonly shared?: MultiProcessMetrics;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
@@ -69,7 +69,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     ...ofConnections(deps),
     ...ofStorage(deps, stored),
     ...(deps.storage.replication() === undefined ? [] : ofReplication(deps)),
-    ...processFamilies(deps.process, lag),
+    ...processMetricFamilies(deps.process, lag),
   ];
   const exposition = new Exposition(families, deps.logger, shared);
   const history = new MetricsHistory({ clock, scheduler, read: historyReader(deps, stored) });
@@ -193,7 +193,7 @@ function historyReader(deps: MetricsDeps, stored: StorageReadings): () => Histor
   };
 }
 
-function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
+function ofRuns({ system, runLogs }: MetricsDeps): readonly MetricFamily[] {
   const byGraph = (samples: (graph: string, tally: GraphTally) => readonly MetricSample[]) => () =>
     [...system.figures.graphs].flatMap(([graph, tally]) => samples(graph, tally));
   const started = byGraph((graph, { started }) => [[{ graph }, started]]);
@@ -231,7 +231,7 @@ function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
     gauge("heddle_actors", `Live actors of threads: ${STATES}`, actors, "state"),
     counter("heddle_actors_woken_total", "Actors that were made of their thread's record", of("woken")),
     counter("heddle_actors_passivated_total", "Actors that were let go after a rest", of("passivated")),
-    gauge("heddle_stream_readers", "Readers of live runs' events", () => hub.counts.readers),
+    gauge("heddle_stream_readers", "Readers of live runs' events", () => runLogs.counts.readers),
   ];
 }
 

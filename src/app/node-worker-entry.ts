@@ -9,7 +9,7 @@ import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { connectToParent, workerStartData } from "../platform/worker-thread.ts";
 import { logUncaughtErrors } from "../platform/uncaught-errors.ts";
-import { NodeRunner } from "../workers/node-runner.ts";
+import { WorkerNodeRunner } from "../workers/worker-node-runner.ts";
 import type { FromWorker, ToWorker } from "../workers/worker-messages.ts";
 
 // The entry point of a worker thread. The thread loads the graph files of a configuration, and runs their node functions for the server.
@@ -18,7 +18,7 @@ const random = systemRandom();
 const registry = new GraphRegistry();
 try {
   const { stacks, ...config } = workerStartData() as Pick<Config, "path" | "graphs"> & { stacks: boolean };
-  const bodies = new NodeRunner(
+  const bodies = new WorkerNodeRunner(
     { post: (messages) => parent.post(messages), scheduler: systemScheduler },
     (logger) =>
       inThreadNodeExecutor(registry, {

@@ -20,7 +20,7 @@ import type { OnProgress } from "../ports/work-progress.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Handlers, IncomingBody, Transport } from "../ports/transport.ts";
-import type { Storage, StorageOptions } from "../storage/open.ts";
+import type { Storage, StorageOptions } from "../storage/open-storage.ts";
 import type { StoreOptions } from "../config/store.ts";
 import type { StreamSync } from "../stream/attempt-event-writer.ts";
 import type { ThreadTtlConfig } from "../config/thread-ttl.ts";

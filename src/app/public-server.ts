@@ -1,9 +1,9 @@
 import type { AccessControl } from "../access/access-control.ts";
 import { createHeaderSelector } from "../access/configurable-headers.ts";
-import type { CalledParts } from "../cluster/process-calls.ts";
+import type { CallableServices } from "../cluster/process-calls.ts";
 import type { Config } from "../config/config.ts";
 import { DEFAULT_VIEWER } from "../config/inspector.ts";
-import { bundledComponents } from "../config/ui-bundler.ts";
+import { bundledComponents } from "../config/component-bundler.ts";
 import type { HttpAppHandler } from "../http/custom-http-app.ts";
 import type { HttpDeps, ReadyDetails } from "../http/deps.ts";
 import { createRequestHandler } from "../http/handler.ts";
@@ -22,10 +22,10 @@ import { maxFileDescriptors } from "../platform/file-descriptor-limit.ts";
 import { systemProcessMetrics } from "../platform/process-metrics.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service, ServerService } from "../service/service.ts";
-import { maxConnectionsOf } from "../transport/limits.ts";
-import type { PeerServer } from "../transport/node-peer-server.ts";
+import { maxConnectionsOf } from "../transport/transport-limits.ts";
+import type { PeerServer } from "../transport/peer-server.ts";
 import { openTransport } from "../transport/open-transport.ts";
-import { bodyOpener } from "../transport/request-body.ts";
+import { createBodyOpener } from "../transport/request-body.ts";
 import type { UpgradeDeps } from "../websocket/deps.ts";
 import { InspectorFeeds } from "../websocket/inspector/inspect-sockets.ts";
 import { OpenSocketCounter } from "../websocket/open-socket-counter.ts";
@@ -41,7 +41,7 @@ export interface PublicServerDeps {
   /** Returns the service restricted to what a user may do; undefined if the server has no users. */
   readonly serviceOf: ((user: AuthUser) => Service) | undefined;
   /** The sums of the metrics of all shards in this process. */
-  readonly totals: Pick<MetricsDeps, "system" | "storage" | "outbox" | "hub">;
+  readonly totals: Pick<MetricsDeps, "system" | "storage" | "outbox" | "runLogs">;
   /** Resolves if the storage accepts writes. @throws ServiceError `storage.unavailable` */
   readonly checkStorage: () => Promise<ReadyDetails>;
   readonly access: AccessControl;
@@ -71,7 +71,7 @@ export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics">
   /** Opens the server to which other processes send requests and calls. Resolves with undefined if this process has no shard. */
   listen(
     handlers: Handlers,
-    metrics: CalledParts["metrics"],
+    metrics: CallableServices["metrics"],
     limits: Parameters<ShardLinks["listen"]>[2],
   ): Promise<PeerServer | undefined>;
 }
@@ -99,7 +99,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
   const { service, serviceOf, totals, access, options, config, httpApp, maxBody } = deps;
   const { newId, budget, streamMemory, clock, scheduler, logger, servingLogger, process: links } = deps;
   const bodies = createBodyLimits({ maxBody, scheduler });
-  const openBody = bodyOpener(bodies);
+  const openBody = createBodyOpener(bodies);
   const chosen = await openTransport(options.transport);
   const { requestLog = "debug" } = options;
   const inspect = { values: false, viewer: DEFAULT_VIEWER, ...config?.inspect, ...options.inspect };

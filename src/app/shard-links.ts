@@ -1,30 +1,35 @@
 import { ForwardedAccessControl } from "../access/forwarded-access-control.ts";
 import type { AccessControl, AccessOptions } from "../access/access-control.ts";
 import { clientOfForwarded } from "../cluster/forwarded-headers.ts";
-import { createRequestForwarder } from "../cluster/forwarder.ts";
+import { createRequestForwarder } from "../cluster/request-forwarder.ts";
 import {
-  type CalledParts,
+  type CallableServices,
   isProcessCall,
   isCallRefusedByStop,
   remoteAssistants,
   createRemoteParts,
   serveCall,
 } from "../cluster/process-calls.ts";
-import { type ListingService, ProcessService } from "../cluster/multi-process-service.ts";
+import { type ListingService, MultiProcessService } from "../cluster/multi-process-service.ts";
 import { shardedItems } from "../cluster/sharded-items.ts";
-import type { SharedMetrics } from "../metrics/shared-metrics.ts";
+import type { MultiProcessMetrics } from "../metrics/multi-process-metrics.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
-import { type RequestForwarder, type KnownClient, MISDIRECTED, type PeerAddress } from "../ports/peers.ts";
+import {
+  type RequestForwarder,
+  type AuthenticatedClient,
+  MISDIRECTED_STATUS,
+  type PeerAddress,
+} from "../ports/peers.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { StoreItems } from "../ports/store-items.ts";
 import type { Handlers, Reply, TransportOptions } from "../ports/transport.ts";
 import type { Assistants } from "../service/assistants.ts";
 import { type Service, type ServerService, withoutCronsOfDeleted } from "../service/service.ts";
-import { createNodePeers } from "../transport/node-peers.ts";
-import { openPeerServer, type PeerServer } from "../transport/node-peer-server.ts";
+import { createNodePeers } from "../transport/peer-connections.ts";
+import { openPeerServer, type PeerServer } from "../transport/peer-server.ts";
 
 /** The HTTP status of errors that the stop of a process causes. */
 const UNAVAILABLE_STATUS = 503;
@@ -77,7 +82,7 @@ export class ShardLinks {
   readonly #deps: Deps;
   readonly #peers;
   /** The functions of each other process that this process can call, by shard number. No user's permissions restrict these calls. */
-  readonly #others: ReadonlyMap<number, CalledParts>;
+  readonly #others: ReadonlyMap<number, CallableServices>;
 
   constructor(deps: Deps) {
     const { place } = deps;
@@ -96,7 +101,7 @@ export class ShardLinks {
     this.#others = this.#othersFor({ tenant: DEFAULT_TENANT, user: undefined });
   }
 
-  #othersFor(client: KnownClient): ReadonlyMap<number, CalledParts> {
+  #othersFor(client: AuthenticatedClient): ReadonlyMap<number, CallableServices> {
     const { place } = this.#deps;
     const others = Array.from({ length: place.count }, (_, shard) => shard).filter(
       (shard) => shard !== place.number,
@@ -126,7 +131,7 @@ export class ShardLinks {
   /** A service whose lists contain the records of all shards. */
   service(own: ServerService): ServerService {
     const { number } = this.#deps.place;
-    const service = new ProcessService(own, this.#others, number);
+    const service = new MultiProcessService(own, this.#others, number);
     const { threads, runs, crons, webhooks } = service;
     const { machines, machine } = own.inspection;
     return {
@@ -145,7 +150,7 @@ export class ShardLinks {
    */
   serviceOf(own: Service, user: AuthUser): Service {
     const others: ReadonlyMap<number, ListingService> = this.#othersFor({ tenant: DEFAULT_TENANT, user });
-    return new ProcessService(own, others, this.#deps.place.number);
+    return new MultiProcessService(own, others, this.#deps.place.number);
   }
 
   /** The access control for requests that other processes forward. */
@@ -154,7 +159,7 @@ export class ShardLinks {
   }
 
   /** The shard and node of this process, and the function that reads the metrics of all other shards. */
-  get metrics(): SharedMetrics {
+  get metrics(): MultiProcessMetrics {
     const { number, node } = this.#deps.place;
     return {
       shard: number,
@@ -176,14 +181,14 @@ export class ShardLinks {
    */
   async listen(
     handlers: Handlers,
-    partsOf: (client: KnownClient) => CalledParts,
+    partsOf: (client: AuthenticatedClient) => CallableServices,
     options: Pick<TransportOptions, "maxBody" | "bodyMemory" | "scheduler">,
   ): Promise<PeerServer | undefined> {
     const { network, number } = this.#deps.place;
     if (number === undefined) return undefined;
     let isMoving = false;
     const request: Handlers["request"] = (asked, reply) => {
-      if (!network.isOwner()) return reply.send(MISDIRECTED, {});
+      if (!network.isOwner()) return reply.send(MISDIRECTED_STATUS, {});
       const answered = (isRefusal: (body: Uint8Array | string) => boolean): Reply =>
         network.key === undefined ? reply : misdirectRefused(reply, () => isMoving, isRefusal);
       if (isProcessCall(asked)) return serveCall(asked, answered(isCallRefusedByStop), partsOf);
@@ -192,7 +197,7 @@ export class ShardLinks {
     const upgrade: Handlers["upgrade"] = (asked) =>
       network.isOwner()
         ? handlers.upgrade(asked)
-        : { kind: "refuse", status: MISDIRECTED, headers: {}, body: "" };
+        : { kind: "refuse", status: MISDIRECTED_STATUS, headers: {}, body: "" };
     const secured = network.key && { shard: number, key: network.key };
     const server = await openPeerServer({ ...handlers, request, upgrade }, network.own, options, secured);
     network.onListening?.(server.address);
@@ -214,8 +219,8 @@ export class ShardLinks {
 
 /**
  * Wraps a reply of a process whose shard moves to another process when it stops. While `isMoving` returns true, a refusal because of the
- * stop becomes a response with the status {@link MISDIRECTED}, so that the sender asks the shard's next owner. A storage failure is not
- * changed, because the request may have been carried out.
+ * stop becomes a response with the status {@link MISDIRECTED_STATUS}, so that the sender asks the shard's next owner. A storage failure is
+ * not changed, because the request may have been carried out.
  * @param isRefusal whether the body of a response with the status {@link UNAVAILABLE_STATUS} says that the process stops
  */
 const misdirectRefused = (
@@ -225,7 +230,7 @@ const misdirectRefused = (
 ): Reply => ({
   send: (status, headers, body) =>
     status === UNAVAILABLE_STATUS && isMoving() && body !== undefined && isRefusal(body)
-      ? reply.send(MISDIRECTED, {})
+      ? reply.send(MISDIRECTED_STATUS, {})
       : reply.send(status, headers, body),
   open: (status, headers, first) => reply.open(status, headers, first),
   onAbort: (listener) => reply.onAbort(listener),

@@ -1,13 +1,13 @@
 import type { ActorMetrics, GraphRunCounts } from "../../actors/run-totals.ts";
-import { DurationCounts } from "../model/duration-counts.ts";
+import { DurationHistogram } from "../model/duration-histogram.ts";
 import type { ReadyDetails } from "../http/deps.ts";
-import type { Storage } from "../storage/open.ts";
+import type { Storage } from "../storage/open-storage.ts";
 import type { MetricsDeps } from "./metrics.ts";
 import type { App } from "./options.ts";
 import type { Shard } from "./shard.ts";
 
 /** The sums of the metrics of all shards. */
-export interface ShardTotals extends Pick<MetricsDeps, "outbox" | "hub"> {
+export interface ShardTotals extends Pick<MetricsDeps, "outbox" | "runLogs"> {
   readonly system: App["system"];
   readonly storage: App["storage"] & MetricsDeps["storage"];
 }
@@ -16,7 +16,7 @@ export function createShardTotals(shards: readonly Shard[]): ShardTotals {
   const [only] = shards;
   // In the usual case of one shard, there is nothing to add up.
   if (shards.length === 1 && only !== undefined)
-    return { system: only.system, storage: only.storage, outbox: only.storage.outbox, hub: only.hub };
+    return { system: only.system, storage: only.storage, outbox: only.storage.outbox, runLogs: only.runLogs };
   const storages = shards.map(({ storage }) => storage);
   return {
     system: {
@@ -42,9 +42,9 @@ export function createShardTotals(shards: readonly Shard[]): ShardTotals {
         return { pending: Math.min(pending, most), dead: Math.min(dead, most) };
       },
     },
-    hub: {
+    runLogs: {
       get counts() {
-        return sumsOf(shards.map(({ hub }) => hub.counts));
+        return sumsOf(shards.map(({ runLogs }) => runLogs.counts));
       },
     },
   };
@@ -97,7 +97,7 @@ function figuresOf(all: readonly ActorMetrics[]): ActorMetrics {
     waiting: sum("waiting"),
     stateBytes: sum("stateBytes"),
     withdrawn: sum("withdrawn"),
-    waits: DurationCounts.sum(all.map(({ waits }) => waits)),
+    waits: DurationHistogram.sum(all.map(({ waits }) => waits)),
     graphs,
   };
 }

@@ -2,7 +2,7 @@ import type { SystemLimits, ThreadSystem } from "../../actors/thread-system-inte
 import { createSystem } from "../../actors/create-system.ts";
 import { createUserServices } from "../authorization/service.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
-import { userFrom } from "../model/auth-user.ts";
+import { storedUserOf } from "../model/auth-user.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadLifetime } from "../model/thread.ts";
 import type { WebhookPolicy } from "../model/webhook-policy.ts";
@@ -30,10 +30,10 @@ import { createService, type ServerService } from "../service/service.ts";
 import { ItemSweeper } from "../service/store/item-sweeper.ts";
 import { ThreadExpiry } from "../service/thread-expiry.ts";
 import { WebhookWorker } from "../service/webhooks/webhook-worker.ts";
-import type { Storage } from "../storage/open.ts";
+import type { Storage } from "../storage/open-storage.ts";
 import type { StreamSync } from "../stream/attempt-event-writer.ts";
 import { EventExpiry } from "../stream/event-expiry.ts";
-import { createHub, type Hub } from "../stream/hub.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../stream/run-log-registry.ts";
 import { CloserStack } from "./closer-stack.ts";
 
 /** The longest time that webhook attempts in progress get when the server stops, in milliseconds. */
@@ -84,7 +84,7 @@ export interface ShardDeps extends ShardSettings {
 export interface Shard {
   readonly storage: Storage;
   readonly system: ThreadSystem;
-  readonly hub: Hub;
+  readonly runLogs: RunLogRegistry;
   readonly service: ServerService;
   /** Continues the unfinished work of an earlier process. Called once, before the shard is used. */
   recover(): Promise<void>;
@@ -99,9 +99,9 @@ export interface Shard {
 export function createShard(deps: ShardDeps): Shard {
   const { storage, store, engine, executor, authorizer, newId, policy, budget, limits } = deps;
   const { clock, random, scheduler, failpoints, logger, servingLogger } = deps;
-  const { journal, catalog, outbox, crons: book } = storage;
+  const { journal, catalog, outbox, crons: cronStorage } = storage;
   const closers = new CloserStack();
-  const hub = createHub({
+  const runLogs = createRunLogRegistry({
     journal,
     scheduler,
     memory: deps.streamMemory,
@@ -109,7 +109,7 @@ export function createShard(deps: ShardDeps): Shard {
     logger: servingLogger,
     sync: deps.sync,
   });
-  closers.add(() => hub.close());
+  closers.add(() => runLogs.close());
   const sweeper = new ItemSweeper({
     items: catalog.items,
     interval: deps.itemSweepInterval,
@@ -121,7 +121,7 @@ export function createShard(deps: ShardDeps): Shard {
     journal,
     engine,
     executor,
-    sinks: hub,
+    sinks: runLogs,
     store,
     clock,
     random,
@@ -139,9 +139,9 @@ export function createShard(deps: ShardDeps): Shard {
     budget,
     newId,
     store,
-    crons: book,
+    crons: cronStorage,
     engine,
-    hub,
+    runLogs,
     policy,
     assistantDefaults: deps.assistantDefaults,
     assistants: deps.assistants,
@@ -150,19 +150,19 @@ export function createShard(deps: ShardDeps): Shard {
   });
   const serviceOf = authorizer && createUserServices({ service, authorizer, engine, newId });
   const runsOf = (user: JsonObject | null) =>
-    user === null || serviceOf === undefined ? service.runs : serviceOf(userFrom(user)).runs;
+    user === null || serviceOf === undefined ? service.runs : serviceOf(storedUserOf(user)).runs;
   const worker = new WebhookWorker({ ...parts, client: deps.httpClient, policy, version: VERSION });
   const expiry = new EventExpiry({
     journal,
-    hub,
+    runLogs,
     clock,
     scheduler,
     logger,
     ttl: deps.streamsTtl,
     repeats: IDEMPOTENCY_TTL,
   });
-  const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf });
-  const outcomes = new CronOutcomes(book, logger);
+  const firing = new CronWorker({ ...parts, cronStorage, crons: service.crons, runsOf });
+  const outcomes = new CronOutcomes(cronStorage, logger);
   system.onRunEnd(({ tenant }, run) => outcomes.runEnded(tenant, run));
   const threadExpiry = new ThreadExpiry({
     ...parts,
@@ -178,7 +178,7 @@ export function createShard(deps: ShardDeps): Shard {
   return {
     storage,
     system,
-    hub,
+    runLogs,
     service,
     recover: () => system.recover(),
 
@@ -202,7 +202,7 @@ export function createShard(deps: ShardDeps): Shard {
       await Promise.all([sent, fired, swept, noted]);
     },
 
-    endStreams: () => hub.close(),
+    endStreams: () => runLogs.close(),
     close: () => closers.close(),
   };
 }

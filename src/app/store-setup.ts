@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import { loadEmbedder } from "../graph-loader/embedder.ts";
+import { loadEmbedder } from "../graph-loader/load-embedder.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { Scheduler } from "../ports/scheduler.ts";

@@ -47,7 +47,7 @@ export const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** Accepts any value except undefined. The code that uses the value checks its type. */
-export const isAnything = (value: unknown): value is unknown => value !== undefined;
+export const isDefined = (value: unknown): value is unknown => value !== undefined;
 
 export const isOneOf =
   <T extends string>(texts: readonly T[]): Check<T> =>

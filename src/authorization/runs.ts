@@ -10,14 +10,14 @@ import type { RunRequest, RunStarter } from "../service/run-draft.ts";
 import type { Runs } from "../service/runs.ts";
 import {
   checkedMembers,
-  isAnything,
+  isDefined,
   isNumber,
   isOneOf,
   isText,
   withoutMembers,
 } from "./handler-value-checks.ts";
-import { usableAssistants } from "./usable-assistants.ts";
-import { restricted, type UserAuthorizer } from "./user-authorizer.ts";
+import { assistantPermitsOf } from "./assistant-permits.ts";
+import { withPermission, type UserAuthorizer } from "./user-authorizer.ts";
 
 interface Deps {
   readonly runs: Runs;
@@ -28,15 +28,15 @@ interface Deps {
 
 /** The fields of a run request that handlers find in `value.kwargs` and may change there, with their type checks. */
 const kwargsChecks = {
-  input: isAnything,
+  input: isDefined,
   command: isObject,
   config: isObject,
   context: isObject,
   webhook: isText,
-  stream_mode: isAnything,
-  feedback_keys: isAnything,
-  interrupt_before: isAnything,
-  interrupt_after: isAnything,
+  stream_mode: isDefined,
+  feedback_keys: isDefined,
+  interrupt_before: isDefined,
+  interrupt_after: isDefined,
 } as const satisfies { readonly [name in keyof RunRequest]?: unknown };
 
 const valueChecks = {
@@ -115,7 +115,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       ...checkedMembers(kwargs, kwargsChecks),
       ...changed,
     } as RunRequest;
-    const mayUse = await usableAssistants(request.assistant_id, assistants, rules);
+    const mayUse = await assistantPermitsOf(request.assistant_id, assistants, rules);
     return { request, permission, by: { run_id, user: rules.stored, mayUse } };
   }
 
@@ -126,7 +126,11 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
   return {
     async start(key, asked, options) {
       const { request, permission, by } = await decided(key.thread, asked);
-      return runs.start(restricted(key, permission), request, { ...options, again: own(options?.again), by });
+      return runs.start(withPermission(key, permission), request, {
+        ...options,
+        again: own(options?.again),
+        by,
+      });
     },
 
     async startAlone(tenant, asked, temporary, options) {

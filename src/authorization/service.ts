@@ -3,7 +3,7 @@ import { ServiceError } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Authorizer } from "../ports/authorizer.ts";
 import type { Engine } from "../ports/engine.ts";
-import { createGraphDescriptions } from "../service/graph-descriptions.ts";
+import { createGraphIntrospection } from "../service/graph-introspection.ts";
 import type { Service, ServerService } from "../service/service.ts";
 import type { Webhooks } from "../service/webhooks/webhooks.ts";
 import { authorizedAssistants } from "./assistants.ts";
@@ -69,7 +69,7 @@ class UserService implements Service {
   }
 
   get drawings(): Service["drawings"] {
-    return createGraphDescriptions(this.#deps.engine, this.assistants);
+    return createGraphIntrospection(this.#deps.engine, this.assistants);
   }
 
   get crons(): Service["crons"] {

@@ -57,7 +57,7 @@ export class UserAuthorizer {
     event: AuthEvent,
     value: AuthValue = { thread_id: key.thread },
   ): Promise<ThreadKey> {
-    return restricted(key, await this.decide(event, value));
+    return withPermission(key, await this.decide(event, value));
   }
 
   /**
@@ -93,7 +93,7 @@ export class UserAuthorizer {
 }
 
 /** Returns the key with a permission added. */
-export function restricted(key: ThreadKey, permission: Permission | undefined): ThreadKey {
+export function withPermission(key: ThreadKey, permission: Permission | undefined): ThreadKey {
   const permits = bothPermit(key.permits, permitsOf(permission));
   return permits === undefined ? key : { tenant: key.tenant, thread: key.thread, permits };
 }

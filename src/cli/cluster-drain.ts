@@ -5,7 +5,7 @@ import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { ClusterMember, ClusterView } from "../ports/membership.ts";
 import { type ClusterDatabase, findClusterDatabase } from "../postgres/cluster-database.ts";
-import type { ClusterDatabaseLocation } from "./cluster-network.ts";
+import type { ClusterDatabaseLocation } from "./cluster-child.ts";
 
 /** Milliseconds between two reads of the cluster's state. */
 const LOOK_MS = 200;

@@ -6,7 +6,7 @@ import {
   checkSameSecret,
   isServed,
   type NodeAddress,
-  routesOf,
+  shardAddressesOf,
 } from "../cluster/node-address.ts";
 import { ShardLeases } from "../cluster/shard-leases.ts";
 import { ServiceError } from "../model/errors.ts";
@@ -18,7 +18,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { ClusterNode, ClusterView, ShardLease } from "../ports/membership.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 import { type ClusterDatabase, DEFAULT_LEASE_MS, openClusterDatabase } from "../postgres/cluster-database.ts";
-import type { ClusterNews, ClusterDatabaseLocation } from "./cluster-network.ts";
+import type { ClusterUpdate, ClusterDatabaseLocation } from "./cluster-child.ts";
 import {
   FIRST_RESTART_DELAY_MS,
   nextRestartDelay,
@@ -68,7 +68,7 @@ const STOP_MS = 25_000;
 const HAND_OVER_LOOK_MS = 20;
 
 /** Sends the routes and the end of the leases to a process. An error is ignored: the process has ended. */
-const send = ({ process }: ShardChild, news: ClusterNews): void => void process.send(news, () => undefined);
+const send = ({ process }: ShardChild, news: ClusterUpdate): void => void process.send(news, () => undefined);
 
 /** Addresses that mean "all addresses of this machine". Other nodes cannot connect to them. */
 const ANY_HOST: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
@@ -84,7 +84,7 @@ export class ClusterNodeProcesses {
   readonly #task: (shard: number | undefined, epoch: number) => ShardTask;
   readonly #children = new Map<number, NodeChild>();
   #forwarding: ShardChild | undefined;
-  #news: ClusterNews = { routes: [], validUntil: -Infinity };
+  #news: ClusterUpdate = { routes: [], validUntil: -Infinity };
   readonly stopMs = STOP_MS;
   readonly #id: string;
   #url = "";
@@ -310,7 +310,10 @@ export class ClusterNodeProcesses {
   #renewed(view: ClusterView, validUntil: number): void {
     if (this.#children.size === 0 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
     this.#hasOthers = canAnotherNodeTakeShards(view, this.#id);
-    this.#news = { routes: routesOf(view), validUntil: machineTime() + validUntil - systemClock.mono() };
+    this.#news = {
+      routes: shardAddressesOf(view),
+      validUntil: machineTime() + validUntil - systemClock.mono(),
+    };
     for (const child of this.#all()) send(child, this.#news);
   }
 

@@ -3,7 +3,7 @@ import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { ShardSnapshot } from "../ports/shard-snapshots.ts";
 import { findClusterDatabase } from "../postgres/cluster-database.ts";
-import type { ClusterDatabaseLocation } from "./cluster-network.ts";
+import type { ClusterDatabaseLocation } from "./cluster-child.ts";
 
 /**
  * Prints the living nodes of a cluster, the node that has each shard, and what the database stores of each shard: the extent of its log and

@@ -4,8 +4,8 @@ import { systemScheduler } from "../platform/scheduler.ts";
 import type { Logger } from "../ports/logger.ts";
 import { findClusterDatabase } from "../postgres/cluster-database.ts";
 import { ReplicatedKeyValueStore } from "../replication/replicated-key-value-store.ts";
-import type { StorageOptions } from "../storage/open.ts";
-import { type ClusterTask, endAtOnce } from "./cluster-network.ts";
+import type { StorageOptions } from "../storage/open-storage.ts";
+import { type ClusterTask, killThisProcess } from "./cluster-child.ts";
 
 /**
  * Creates the storage options of a shard of a cluster. The storage replicates each batch of writes to the cluster's log. The process ends
@@ -25,7 +25,7 @@ export async function clusterStorage(
     snapshots: { store, logBytes, logger },
     onFenced: () => {
       logger.warn("another node has taken the shard over: this process ends");
-      endAtOnce();
+      killThisProcess();
     },
   };
   return {

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { similarName } from "../model/similar-name.ts";
 import { parseUrl } from "../model/url.ts";
-import type { ClusterDatabaseLocation } from "./cluster-network.ts";
+import type { ClusterDatabaseLocation } from "./cluster-child.ts";
 import { isPositiveInteger } from "../config/config.ts";
 import {
   findGivenOption,

@@ -2,7 +2,7 @@ import { extname } from "node:path";
 import type { App, AppOptions } from "../app.ts";
 import type { Config } from "../config/config.ts";
 import type { ModuleExport } from "../model/module-export.ts";
-import { loadEmbedder } from "../graph-loader/embedder.ts";
+import { loadEmbedder } from "../graph-loader/load-embedder.ts";
 import { loadAuth, loadKeySet } from "../graph-loader/load-auth.ts";
 import { type LoadedGraphs, loadGraphs, type LoadOptions } from "../graph-loader/load-graphs.ts";
 import { loadHttpApp } from "../graph-loader/load-http-app.ts";

@@ -7,11 +7,11 @@ import { noFailpoints } from "../ports/failpoints.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
 import { threadMapKey } from "../model/thread.ts";
 import type { DamageRecord } from "../storage/damage-records.ts";
-import { affectedBy } from "../storage/damage-detection.ts";
+import { affectedNames } from "../storage/damage-detection.ts";
 import { threadLabel } from "../storage/key-labels.ts";
 import { STOP_SIGNALS } from "./process-lifecycle.ts";
 import type { BackupOptions } from "../storage/backup.ts";
-import { acceptDamage, backupStorage, hasData, openStorage, repairStorage } from "../storage/open.ts";
+import { acceptDamage, backupStorage, hasData, openStorage, repairStorage } from "../storage/open-storage.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { copyShardCount, databaseDirectories } from "./shard-directories.ts";
@@ -72,7 +72,7 @@ async function checkDatabase(
 }
 
 function lineOf(finding: DamageRecord): string {
-  const { names, more } = affectedBy(finding);
+  const { names, more } = affectedNames(finding);
   if (names.length === 0) return finding.what;
   return `${finding.what}; may have held ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }

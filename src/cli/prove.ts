@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
-import { loadMachineFile } from "../graph-loader/load-machine-argument.ts";
-import { proveClaim } from "../machines/proof.ts";
+import { loadMachineFile } from "../graph-loader/load-machine-file.ts";
+import { proveClaim } from "../machines/prove-claim.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { Invocation } from "./command-line.ts";
 

@@ -6,7 +6,7 @@ import { createLogger } from "../platform/log.ts";
 import { writeAddress } from "./address-file.ts";
 import { banner, type StartedServer, toolLinks } from "./banner.ts";
 import { guardProcess, type Running, type StopProcess } from "./process-lifecycle.ts";
-import { clusterNetwork, endAtOnce } from "./cluster-network.ts";
+import { clusterNetwork, killThisProcess } from "./cluster-child.ts";
 import { prepareClusterData, prepareShards, shardDirectory } from "./shard-directories.ts";
 import {
   onStopOfParent,
@@ -21,8 +21,8 @@ import { isLoopback } from "../access/hosts.ts";
 import { type OutputStream, applyStyleFor } from "../platform/terminal.ts";
 import type { Invocation } from "./command-line.ts";
 import { DEFAULT_PORT, type Settings } from "./settings.ts";
-import { warningsOfVariables } from "./known-variables.ts";
-import { registerInProcessServer } from "../platform/sdk-fetch.ts";
+import { warningsOfVariables } from "./environment-variables.ts";
+import { registerInProcessServer } from "../platform/sdk-in-process-server.ts";
 import { registerSdkLogger } from "../platform/sdk-logger.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
@@ -76,7 +76,7 @@ export async function serve(options: Serving): Promise<void> {
       const end = (drainMs?: number) => stop("SIGTERM", drainMs);
       // A process of a cluster node ends at once when its parent has ended. Only the parent renews the leases, so another node may soon
       // take the shard.
-      onStopOfParent(end, task.cluster === undefined ? end : endAtOnce);
+      onStopOfParent(end, task.cluster === undefined ? end : killThisProcess);
     });
   const leave = guardProcess(logger, () => running(), onStop);
 

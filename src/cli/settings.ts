@@ -9,7 +9,7 @@ import { readPathPrefix } from "../access/http-config.ts";
 import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ClusterSettings } from "./cluster-node.ts";
-import type { ClusterDatabaseLocation } from "./cluster-network.ts";
+import type { ClusterDatabaseLocation } from "./cluster-child.ts";
 import {
   findGivenOption,
   type GivenOption,

@@ -8,7 +8,7 @@ import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { PeerAddress } from "../ports/peers.ts";
-import type { ClusterTask } from "./cluster-network.ts";
+import type { ClusterTask } from "./cluster-child.ts";
 import { STOP_SIGNALS } from "./process-lifecycle.ts";
 
 /**

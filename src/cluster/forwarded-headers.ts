@@ -1,6 +1,6 @@
 import type { JsonObject } from "../model/json.ts";
-import { userFrom } from "../model/auth-user.ts";
-import { type KnownClient, STREAM_START_HEADER } from "../ports/peers.ts";
+import { storedUserOf } from "../model/auth-user.ts";
+import { type AuthenticatedClient, STREAM_START_HEADER } from "../ports/peers.ts";
 import type { HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 
 /**
@@ -38,18 +38,18 @@ export function endToEndHeaders(headers: Iterable<readonly [string, string | rea
   return kept;
 }
 
-export const clientHeaders = ({ tenant, user }: KnownClient): ReplyHeaders => ({
+export const clientHeaders = ({ tenant, user }: AuthenticatedClient): ReplyHeaders => ({
   // Base64, because Node can send only the characters of ISO 8859-1 in a header.
   [CLIENT_HEADER]: Buffer.from(JSON.stringify({ tenant, user })).toString("base64"),
 });
 
 /** The client of a forwarded request. Undefined if the request does not come from a process of this server. */
-export function clientOfForwarded(request: Pick<HttpRequest, "header">): KnownClient | undefined {
+export function clientOfForwarded(request: Pick<HttpRequest, "header">): AuthenticatedClient | undefined {
   const text = request.header(CLIENT_HEADER);
   if (text === undefined) return undefined;
   const { tenant, user } = JSON.parse(Buffer.from(text, "base64").toString()) as {
     readonly tenant: string;
     readonly user?: JsonObject;
   };
-  return { tenant, user: user && userFrom(user) };
+  return { tenant, user: user && storedUserOf(user) };
 }

@@ -11,7 +11,7 @@ export type ListingService = Pick<Service, "threads" | "runs" | "crons" | "webho
  * The service of a process that has one of several shards, or none. Lists, counts and bulk calls cover all shards. All other calls concern
  * only this process's shard: requests for other shards are forwarded before they reach this service.
  */
-export class ProcessService implements Service {
+export class MultiProcessService implements Service {
   readonly #own: Service;
   readonly #router: ShardRouter<ListingService>;
 

@@ -51,7 +51,10 @@ export function isServed(shard: number, { nodes, owners }: ClusterView): boolean
 }
 
 /** The addresses of the processes of shards. A shard without an owner, or whose process does not listen yet, is left out. */
-export function routesOf({ nodes, owners }: ClusterView): readonly (readonly [shard: number, PeerAddress])[] {
+export function shardAddressesOf({
+  nodes,
+  owners,
+}: ClusterView): readonly (readonly [shard: number, PeerAddress])[] {
   const addresses = new Map(nodes.map(({ id, address }) => [id, parseNodeAddress(address)]));
   return owners.flatMap(({ shard, node }) => {
     const address = addresses.get(node);

@@ -8,14 +8,14 @@ import {
   withCauses,
 } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { KnownClient, Peers } from "../ports/peers.ts";
+import type { AuthenticatedClient, Peers } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ShardMetrics } from "../ports/shard-metrics.ts";
 import type { StoreItems } from "../ports/store-items.ts";
 import type { HttpRequest, Reply } from "../ports/transport.ts";
 import { type Assistants, isReachable } from "../service/assistants.ts";
 import { clientHeaders, clientOfForwarded } from "./forwarded-headers.ts";
-import { askPatiently } from "./patience.ts";
+import { callWithRetry } from "./peer-retry.ts";
 import { readAllBytes } from "./read-all-bytes.ts";
 import type { ListingService } from "./multi-process-service.ts";
 
@@ -29,7 +29,7 @@ export const CALL_PATH = "/heddle/call";
 const METRICS_TIMEOUT_MS = 2_000;
 
 /** The functions of a process that other processes may call. */
-export interface CalledParts extends ListingService {
+export interface CallableServices extends ListingService {
   readonly assistants: Pick<Assistants, "get" | "resolve">;
   readonly items: StoreItems;
   readonly metrics: ShardMetrics;
@@ -39,7 +39,9 @@ export interface CalledParts extends ListingService {
  * The names of the functions that other processes may call. They serve requests that concern several shards or the home shard, or that name
  * their thread only in the body. All other requests are forwarded as HTTP to the shard of their thread.
  */
-const CALLABLE: { readonly [Part in keyof CalledParts]: readonly (keyof CalledParts[Part] & string)[] } = {
+const CALLABLE: {
+  readonly [Part in keyof CallableServices]: readonly (keyof CallableServices[Part] & string)[];
+} = {
   threads: ["create", "search", "count", "prune", "removeOf"],
   runs: ["search", "cancelEverywhere", "cancelSome"],
   crons: ["search", "count", "deleteOfAssistant"],
@@ -55,7 +57,7 @@ const ONCE: ReadonlySet<string> = new Set(["threads.create", "items.change"]);
 
 const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set(["server.draining", "storage.unavailable"]);
 
-type PartName = keyof CalledParts;
+type PartName = keyof CallableServices;
 
 interface Call {
   readonly part: PartName;
@@ -81,7 +83,7 @@ export const isProcessCall = ({ path }: HttpRequest): boolean => path === CALL_P
 export function serveCall(
   request: HttpRequest,
   reply: Reply,
-  partsOf: (client: KnownClient) => CalledParts,
+  partsOf: (client: AuthenticatedClient) => CallableServices,
 ): void {
   const client = clientOfForwarded(request);
   const work = async (): Promise<unknown> => {
@@ -143,7 +145,11 @@ export interface CallDeps {
 }
 
 /** The functions of the process that has a shard, restricted to what a client may do. Only those in {@link CALLABLE} can be called. */
-export function createRemoteParts(deps: CallDeps, shard: number, client: KnownClient): CalledParts {
+export function createRemoteParts(
+  deps: CallDeps,
+  shard: number,
+  client: AuthenticatedClient,
+): CallableServices {
   const partOf = (part: PartName): object =>
     Object.fromEntries(
       CALLABLE[part].map((name) => [
@@ -153,7 +159,7 @@ export function createRemoteParts(deps: CallDeps, shard: number, client: KnownCl
     );
   const parts = Object.fromEntries(
     (Object.keys(CALLABLE) as PartName[]).map((part) => [part, partOf(part)]),
-  ) as unknown as CalledParts;
+  ) as unknown as CallableServices;
   const { items } = parts;
   return {
     ...parts,
@@ -171,7 +177,7 @@ async function* listOf<T>(called: unknown): AsyncGenerator<T> {
   yield* (await called) as readonly T[];
 }
 
-function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call): Promise<unknown> {
+function callPeer(deps: CallDeps, shard: number, client: AuthenticatedClient, call: Call): Promise<unknown> {
   const request = {
     method: "POST",
     path: CALL_PATH,
@@ -189,7 +195,7 @@ function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call
     throw new ServiceError(code, message, { fields, cause, ...(refusal && { response: refusal }) });
   };
   if (call.part === "metrics") return askOnce(deps.scheduler, ask);
-  return askPatiently(deps, !ONCE.has(`${call.part}.${call.name}`), () => ask(new AbortController().signal));
+  return callWithRetry(deps, !ONCE.has(`${call.part}.${call.name}`), () => ask(new AbortController().signal));
 }
 
 /** Calls a process once. Rejects after {@link METRICS_TIMEOUT_MS}. */
@@ -207,7 +213,7 @@ async function askOnce<T>(scheduler: Scheduler, ask: (signal: AbortSignal) => Pr
  * The assistants in a process without the home shard (shard 0), which stores all assistants. `get` and `resolve` ask the process of the
  * home shard, and then check `permits` here. All other functions are those of `own`.
  */
-export function remoteAssistants(own: Assistants, home: CalledParts["assistants"]): Assistants {
+export function remoteAssistants(own: Assistants, home: CallableServices["assistants"]): Assistants {
   const permitted =
     (name: "get" | "resolve"): Assistants["get"] =>
     async (tenant, id, permits) => {

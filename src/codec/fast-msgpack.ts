@@ -32,7 +32,7 @@ const FIRST_STRUCTURE = 0x40;
  * Objects of a known structure (msgpackr records, see `msgpack-structures.ts`) and UUIDs have a shorter form than in MessagePack. Long
  * ASCII texts have a form that is decoded faster.
  */
-export class PlainPacker {
+export class FastMsgpackEncoder {
   #bytes = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   #view = viewOf(this.#bytes);
   #start = 0;

@@ -4,7 +4,7 @@ import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/non-j
 import type { WriteOperation } from "../ports/key-value-store.ts";
 import { isTooLong, MAX_TEXT_BYTES } from "../model/json.ts";
 import { fromInstanceText, toInstanceText } from "./class-instance-json.ts";
-import { PlainPacker } from "./fast-msgpack.ts";
+import { FastMsgpackEncoder } from "./fast-msgpack.ts";
 import { throwTextTooLong } from "./size-limits.ts";
 import { MSGPACK_STRUCTURES } from "./msgpack-structures.ts";
 import { readUuid, UUID_TYPE } from "./uuid-bytes.ts";
@@ -28,8 +28,8 @@ addExtension({ type: ASCII_TEXT_TYPE, unpack: readAsciiText });
 /** An encoder without records, an extension of msgpackr. Records would have to be stored with their definitions. */
 const packr = new Packr({ useRecords: false });
 /** Encodes plain JSON data: nearly all values. */
-const plainPacker = new PlainPacker();
-/** Decodes the bytes of {@link plainPacker}. */
+const fastEncoder = new FastMsgpackEncoder();
+/** Decodes the bytes of {@link fastEncoder}. */
 const plainUnpackr = new Unpackr({
   structures: MSGPACK_STRUCTURES.map((names) => [...names]),
   mapsAsObjects: true,
@@ -64,7 +64,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
  * @throws ServiceError `value.unstorable` for more than 2 GiB, and for a text of more than 512 MiB
  */
 export function packValue(value: unknown, head: number): Buffer {
-  const plain = plainPacker.pack(value, head + 1);
+  const plain = fastEncoder.pack(value, head + 1);
   if (plain !== undefined) {
     plain[head] = PLAIN;
     return plain;

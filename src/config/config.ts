@@ -6,13 +6,13 @@ import { type HttpConfig, readHttpConfig } from "../access/http-config.ts";
 import { type HeaderPatterns, readHeaderPatterns } from "../access/configurable-headers.ts";
 import { type AuthConfig, readAuth } from "./auth.ts";
 import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./assistant-defaults.ts";
-import { checkKeys, NO_ENCRYPTION } from "./langgraph-keys.ts";
+import { checkConfigKeys, ENCRYPTION_REFUSAL } from "./config-keys.ts";
 import { jsonError } from "./json-error.ts";
-import type { UiConfig } from "./ui-bundler.ts";
+import type { UiConfig } from "./component-bundler.ts";
 import { type DashboardConfig, readDashboardConfig } from "./dashboard.ts";
 import { type InspectConfig, readInspectConfig } from "./inspector.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
-import { readFields, readEach, ServiceError } from "../model/errors.ts";
+import { readFields, mapMembersOrThrow, ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { parseDuration } from "../model/time.ts";
 import { readStore, type StoreConfig } from "./store.ts";
@@ -151,7 +151,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
     }
   };
   const sectionOf = (key: string): JsonObject => attempt(() => section(root, key, refuse)) ?? {};
-  const notes = [...checkKeys(root, (what) => attempt(() => refuse(what)))];
+  const notes = [...checkConfigKeys(root, (what) => attempt(() => refuse(what)))];
   const http = sectionOf("http");
   const access = attempt(() => readHttpConfig(http, refuse)) ?? {};
   const configurableHeaders = attempt(() => readHeaderPatterns(http, refuse));
@@ -174,7 +174,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const auth = attempt(() => readAuth(sectionOf("auth"), files, refuse));
   const variables = { ...env, ...environment };
   if ((variables[ENCRYPTION_VARIABLE] ?? "") !== "")
-    attempt(() => refuse(`${ENCRYPTION_VARIABLE} ${NO_ENCRYPTION}`));
+    attempt(() => refuse(`${ENCRYPTION_VARIABLE} ${ENCRYPTION_REFUSAL}`));
   const webhooks = attempt(() => readWebhooks(sectionOf("webhooks"), variables, refuse));
   const assistants = attempt(() => readAssistantDefaults(variables[DEFAULTS_VARIABLE], refuse));
   const schemaTimeout = attempt(() => readSchemaTimeout(variables[SCHEMA_TIMEOUT_VARIABLE], refuse));
@@ -306,7 +306,7 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
     perGraph: () => {
       const graphs = runs["max_per_graph"] ?? {};
       if (!isObject(graphs)) return refuse("runs.max_per_graph must be an object of graph names and numbers");
-      return readEach(graphs, (value, name) => limit(value, `max_per_graph.${name}`));
+      return mapMembersOrThrow(graphs, (value, name) => limit(value, `max_per_graph.${name}`));
     },
     maxQueued: limitOf("max_queued"),
     maxQueuedPerTenant: limitOf("max_queued_per_tenant"),
@@ -390,7 +390,7 @@ function readGraphs(
     }
     return parseModuleExport(entryPath, base, (what) => refuse(`graphs.${name} ${what}`));
   };
-  return readEach(value, read);
+  return mapMembersOrThrow(value, read);
 }
 
 const isLikeGraphs = (key: string): boolean => /^graphs?$/i.test(key);
@@ -450,7 +450,7 @@ function readEnv(value: unknown, base: string, notes: string[], refuse: Refuse):
   if (Array.isArray(value) && value.every((name) => typeof name === "string")) return {};
   if (!isObject(value))
     return refuse("env must be the name of a .env file, an object of strings, or a list of names");
-  return readEach(value, (set, name) =>
+  return mapMembersOrThrow(value, (set, name) =>
     typeof set === "string" ? set : refuse(`env.${name} must be a string`),
   );
 }

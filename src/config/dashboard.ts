@@ -1,4 +1,4 @@
-import { readEach } from "../model/errors.ts";
+import { mapMembersOrThrow } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
 /** The price of a model in dollars per million tokens: `in` for tokens that the model reads, `out` for tokens that it writes. */
@@ -34,5 +34,5 @@ export function readDashboardConfig(
     };
     return { in: dollars("in"), out: dollars("out") };
   };
-  return { prices: readEach(prices, read) };
+  return { prices: mapMembersOrThrow(prices, read) };
 }

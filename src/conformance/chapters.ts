@@ -11,7 +11,7 @@ import { streamModeChecks } from "./chapters/stream-modes.ts";
 import { threadProtocolChecks } from "./chapters/thread-protocol.ts";
 import { threadChecks } from "./chapters/threads.ts";
 import { webhookChecks } from "./chapters/webhooks.ts";
-import type { Chapter } from "./check.ts";
+import type { Chapter } from "./conformance-check.ts";
 
 /** All chapters (groups of checks, one for each part of the API), in the order of the report. */
 export const chapters: readonly Chapter[] = [

@@ -1,7 +1,7 @@
 import type { Client } from "@langchain/langgraph-sdk";
 import { ServiceError } from "../model/errors.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
-import type { TestedServer } from "./check.ts";
+import type { TestedServer } from "./conformance-check.ts";
 import { PlainHttpClient } from "./http-client.ts";
 import { RecordedFetch } from "./recorded-fetch.ts";
 

@@ -1,4 +1,4 @@
-import type { TestedServer } from "./check.ts";
+import type { TestedServer } from "./conformance-check.ts";
 import { MismatchError } from "./mismatch-error.ts";
 
 /** Milliseconds between two polls. */

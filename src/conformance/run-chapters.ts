@@ -1,5 +1,5 @@
 import { systemScheduler } from "../platform/scheduler.ts";
-import type { Chapter, ConformanceCheck } from "./check.ts";
+import type { Chapter, ConformanceCheck } from "./conformance-check.ts";
 import type { RecordedConnection } from "./connect-sdk.ts";
 import { MismatchError } from "./mismatch-error.ts";
 import type { RecordedRequest } from "./recorded-fetch.ts";

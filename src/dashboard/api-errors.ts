@@ -1,15 +1,27 @@
 export class ApiKeyRequired extends Error {}
 
-/** An error response of the server, with its reason. */
+/** An error in one field of a request. */
+export interface RequestFieldError {
+  /** The path of the field, such as `metadata.tags[0]`. */
+  readonly at: string;
+  readonly message: string;
+}
+
+/** A response with an error status. */
 export class RequestError extends Error {
   readonly status: number;
-  /** The stable error code of the API; undefined if the response came from something else, such as a proxy. */
+  /**
+   * The error code of the API, such as `checkpoint.outdated`; undefined if something else has responded, such as a
+   * proxy.
+   */
   readonly code: string | undefined;
+  readonly fields: readonly RequestFieldError[];
 
-  constructor(status: number, message: string, code?: string) {
+  constructor(status: number, message: string, code?: string, fields: readonly RequestFieldError[] = []) {
     super(message);
     this.status = status;
     this.code = code;
+    this.fields = fields;
   }
 }
 
@@ -18,10 +30,11 @@ export const isNotFound = (cause: unknown): boolean =>
   cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
 
 /** Returns whether the server's access rules forbid the request (403). */
-export const isRefused = (cause: unknown): boolean => cause instanceof RequestError && cause.status === 403;
+export const isForbidden = (cause: unknown): boolean => cause instanceof RequestError && cause.status === 403;
 
 /**
- * Returns whether the same request may succeed later: the server could not be reached, is busy (429), or failed (5xx).
+ * Returns whether the same request may succeed later. False only if a key is required, or for a 4xx status other than
+ * 429 (busy).
  */
 export const isTransient = (cause: unknown): boolean =>
   !(cause instanceof ApiKeyRequired) &&

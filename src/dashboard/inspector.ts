@@ -4,15 +4,15 @@ import { createElementWithText } from "./inspector/text-element.ts";
 import { ChartPanel } from "./inspector/chart-panel.ts";
 import { FeedForwarder } from "./inspector/feed-forwarder.ts";
 import {
-  type Actor,
-  isLive,
+  type FeedActor,
+  isLiveActor,
   type FeedMessage,
   FeedModel,
   actorLabel,
   actorState,
 } from "./inspector/feed-model.ts";
 import { EMPTY_THREAD_HISTORY, readThreadHistory, type ThreadHistory } from "./inspector/thread-history.ts";
-import { getViewerInfo, openFeed, listLiveThreads } from "./inspector/inspect-requests.ts";
+import { getViewerInfo, openFeed, listLiveThreads } from "./inspector/inspector-requests.ts";
 import { Refresher } from "./live/refresher.ts";
 import { ApiKeyRequired, isNotFound } from "./api-errors.ts";
 import { storeApiKey } from "./requests.ts";
@@ -31,7 +31,7 @@ const figures = new ChartPanel($("#charts"), $("#wide"), () => soon());
 let chosen: string | null = null;
 let handover: FeedForwarder | null = null;
 let due = false;
-/** The stored history of the thread, which is read again when the thread changes. */
+/** The stored history of the watched thread. It is read again after each change of the thread. */
 let past = EMPTY_THREAD_HISTORY;
 let refresher: Refresher<ThreadHistory> | undefined;
 
@@ -52,7 +52,7 @@ $("#theme").addEventListener("click", () => showTheme(chooseNextTheme(readTheme(
 
 // --- rendering ---
 
-/** Renders the page in the next animation frame. Several calls before it cause one rendering. */
+/** Renders the page in the next animation frame, once even if this is called several times before. */
 function soon(): void {
   if (due) return;
   due = true;
@@ -75,7 +75,7 @@ function recall(): void {
       past = found;
       soon();
     },
-    // Other errors are not shown, because the read is repeated. Until then, the page keeps the previous data.
+    // Other errors are not shown: the page keeps the previous data until a later read succeeds.
     onError: (cause) => {
       if (isNotFound(cause)) missing();
     },
@@ -101,12 +101,12 @@ function showActors(): void {
     list.querySelector<HTMLElement>(`[data-actor="${CSS.escape(focused)}"]`)?.focus();
 }
 
-function rowOf(actor: Actor): HTMLElement {
+function rowOf(actor: FeedActor): HTMLElement {
   const row = document.createElement("li");
   const button = document.createElement("button");
   button.type = "button";
   button.dataset["actor"] = actor.id;
-  button.className = isLive(actor) ? "lives" : "";
+  button.className = isLiveActor(actor) ? "lives" : "";
   button.title = actor.id;
   button.setAttribute("aria-pressed", String(actor.id === chosen));
   button.append(
@@ -127,9 +127,7 @@ function rowOf(actor: Actor): HTMLElement {
   return row;
 }
 
-/**
- * Shows the charts of the actor that the user has chosen, of the latest graph, of the latest run, and of the thread.
- */
+/** Shows up to four charts: of the actor that the user has chosen, the latest graph, the latest run, and the thread. */
 function showCharts(): void {
   const shown = [
     ["chosen", chosen === null ? undefined : model.actors.get(chosen)],
@@ -143,10 +141,7 @@ function showCharts(): void {
   }
 }
 
-/**
- * Shows the stored steps that are older than the feed, and then the steps of the feed, so that a page opened late
- * shows both.
- */
+/** Lists the steps of the feed, newest first, and below them the stored steps from before the feed began. */
 function showSteps(): void {
   const since = model.steps[0]?.at ?? Number.POSITIVE_INFINITY;
   const steps = [...past.steps.filter(({ at }) => at < since), ...model.steps];
@@ -172,7 +167,7 @@ async function watch(again = 0): Promise<void> {
   $("#actors").hidden = $("#log").hidden = false;
   const socket = await openFeed(watched);
   socket.addEventListener("open", () => {
-    // On each new connection, the server announces all live actors again.
+    // After each new connection, the server announces all live actors again.
     model.clear();
     showStatus("Connected.");
     again = 0;
@@ -187,8 +182,7 @@ async function watch(again = 0): Promise<void> {
   });
   socket.addEventListener("close", ({ code, reason }) => {
     if (code === 4401) return start();
-    // With a code of 4000 or more, the server has refused the request. It would refuse it again, so the page does not
-    // reconnect.
+    // Codes from 4000 mean that the server refuses this feed, so connecting again would not help.
     if (code >= 4000) {
       missing();
       return showStatus(reason);

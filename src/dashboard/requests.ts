@@ -1,11 +1,8 @@
 import { signal } from "@preact/signals";
-import { ApiKeyRequired, RequestError } from "./api-errors.ts";
+import { ApiKeyRequired, RequestError, type RequestFieldError } from "./api-errors.ts";
 import { StoredText } from "./stored-text.ts";
 
-/**
- * Functions that send requests to the server that serves this page. URLs are relative, because the server may run
- * below a path prefix.
- */
+/** Requests to the server of this page. URLs are relative, because the server may run below a path prefix. */
 
 /** The API key or the user's token that was entered in this tab. */
 const storedKey = new StoredText("heddle.key", { keptFor: "tab" });
@@ -17,29 +14,27 @@ const storedKey = new StoredText("heddle.key", { keptFor: "tab" });
 const READ_TIMEOUT_MS = 60_000;
 
 /** The number of responses and opened sockets so far. A change shows that the server can be reached. */
-export const answerCount = signal(0);
+export const responseCount = signal(0);
 
 /**
- * Whether the server refuses a key that it accepted earlier on this page. Requests then wait until the user enters
- * another key, so that the page keeps what the user has typed.
+ * Whether the server no longer accepts a key that it accepted earlier. Requests then wait until the user enters another
+ * key, instead of failing, so that the page keeps its input.
  */
 export const isKeyExpired = signal(false);
 
 /** Whether the server has accepted the stored key since the page was loaded. */
 let isAccepted = false;
-/** Whether requests wait for another key when their key has expired. If false, they fail. */
+/** If true, requests whose key has expired wait for another key. If false, they fail. */
 let waitsForNewKey = false;
-/** For each request that waits for another key, a function that lets it continue. */
+/** For each waiting request, the function that lets it continue. */
 const waitingRequests = new Set<() => void>();
 
-/**
- * From now on, requests wait while {@link isKeyExpired} is true. Only for pages that then ask the user for another key.
- */
+/** Makes requests wait while {@link isKeyExpired} is true. Only for pages that then ask the user for another key. */
 export function holdRequestsOfExpiredKey(): void {
   waitsForNewKey = true;
 }
 
-/** Resolves when the user has entered another key. If the signal is aborted before, rejects with its reason. */
+/** Resolves when the user has entered another key. Rejects with the signal's reason if the signal is aborted first. */
 function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
@@ -61,17 +56,20 @@ function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
 }
 
 /** Returns the API key or user token that was entered in this tab; null if there is none. */
-export const storedApiKey = (): string | null => storedKey.read();
+export const readApiKey = (): string | null => storedKey.read();
 
-/** Stores a key that the user has entered, and lets the requests continue that wait for one. */
+/** Stores a key that the user has entered, and sends the requests that wait for a key. */
 export function storeApiKey(key: string): void {
   storedKey.write(key);
   isKeyExpired.value = false;
   for (const resume of waitingRequests) resume();
 }
 
-/** Stores a key for after the next reload of the page. Requests that wait for a key go on waiting. */
-export function storeKeyForReload(key: string): void {
+/**
+ * Stores a key of another user, to be used after the page has been reloaded. The waiting requests are not sent, because
+ * they are those of the previous user.
+ */
+export function storeApiKeyForReload(key: string): void {
   storedKey.write(key);
 }
 
@@ -80,7 +78,9 @@ export const forgetApiKey = (): void => storedKey.remove();
 export interface RequestInput {
   readonly method?: string;
   readonly body?: unknown;
-  /** True for a POST that changes nothing. Like a GET, it fails after {@link READ_TIMEOUT_MS}. */
+  /**
+   * Whether the request changes nothing, so that it may fail after {@link READ_TIMEOUT_MS}. Default: true for a GET.
+   */
   readonly isRead?: boolean;
   readonly signal?: AbortSignal | undefined;
   /** A key to use for this request without storing it; default: the stored key. */
@@ -94,7 +94,7 @@ export interface RequestInput {
 export async function sendRequest(path: string, input: RequestInput = {}): Promise<Response> {
   const { method, body, isRead = method === undefined && body === undefined, signal } = input;
   if (input.key === undefined && isKeyExpired.peek()) await untilKeyIsEntered(signal);
-  const key = input.key ?? storedApiKey();
+  const key = input.key ?? readApiKey();
   const signals = [
     ...(signal === undefined ? [] : [signal]),
     ...(isRead ? [AbortSignal.timeout(READ_TIMEOUT_MS)] : []),
@@ -110,11 +110,11 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
     ...(body !== undefined && { body: JSON.stringify(body) }),
     signal: AbortSignal.any(signals),
   });
-  answerCount.value++;
+  responseCount.value++;
   if (response.status === 401) {
     if (input.key !== undefined) throw new ApiKeyRequired("The API key or user token is not valid.");
     // If the user has entered another key in the meantime, the request is sent again with that key.
-    if (storedApiKey() !== key && storedApiKey() !== null) return sendRequest(path, input);
+    if (readApiKey() !== key && readApiKey() !== null) return sendRequest(path, input);
     forgetApiKey();
     if (!waitsForNewKey || !isAccepted) throw new ApiKeyRequired("An API key or user token is required.");
     isKeyExpired.value = true;
@@ -122,11 +122,13 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
   }
   if (key !== null && input.key === undefined) isAccepted = true;
   if (!response.ok) {
-    const { detail, code } = (await response.json().catch(() => ({}))) as {
+    const { detail, code, errors } = (await response.json().catch(() => ({}))) as {
       readonly detail?: string;
       readonly code?: string;
+      readonly errors?: readonly RequestFieldError[];
     };
-    throw new RequestError(response.status, detail ?? `${response.status} ${response.statusText}`, code);
+    const message = detail ?? `${response.status} ${response.statusText}`;
+    throw new RequestError(response.status, message, code, Array.isArray(errors) ? errors : []);
   }
   return response;
 }
@@ -136,12 +138,12 @@ export async function fetchJson<T>(path: string, asking?: RequestInput): Promise
 }
 
 /**
- * Opens a WebSocket to the server. Browsers cannot send headers with it, so a short-lived token in the query replaces
- * the key.
+ * Opens a WebSocket to the server. Browsers cannot send the key in a header of a WebSocket, so a short-lived token in
+ * the query replaces it.
  */
 export async function openSocket(path: string, query: URLSearchParams): Promise<WebSocket> {
   const asked = new URLSearchParams(query);
-  if (storedApiKey() !== null || isKeyExpired.peek()) {
+  if (readApiKey() !== null || isKeyExpired.peek()) {
     const { token } = await fetchJson<{ readonly token: string }>("auth/token", {
       method: "POST",
       isRead: true,
@@ -152,6 +154,6 @@ export async function openSocket(path: string, query: URLSearchParams): Promise<
   address.hash = "";
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
   const socket = new WebSocket(address);
-  socket.addEventListener("open", () => answerCount.value++);
+  socket.addEventListener("open", () => responseCount.value++);
   return socket;
 }

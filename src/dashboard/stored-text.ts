@@ -1,21 +1,20 @@
 interface StoredTextOptions {
-  /** `tab`: kept for this browser tab; `browser`: kept for all tabs, and when the browser is closed. */
+  /** `tab`: until this browser tab is closed. `browser`: for all tabs, even after the browser has been closed. */
   readonly keptFor: "tab" | "browser";
-  /** Whether the text is that of the signed-in user, so that another user must not see it. */
+  /** Whether another user must not see the text: {@link forgetPrivateTexts} then removes it. */
   readonly isPrivate?: boolean;
 }
 
-/** Private texts, for {@link forgetPrivateTexts}. */
 const privateTexts: StoredText[] = [];
 
 /**
- * A text in the browser's storage. If the storage is disabled or full, the text is kept until the page is closed or
- * reloaded.
+ * A text in the browser's storage. If the storage is disabled or full, the text is kept in memory until the page is
+ * closed or reloaded.
  */
 export class StoredText {
   readonly #key: string;
   readonly #keptFor: StoredTextOptions["keptFor"];
-  /** The text, if the browser's storage has not taken it. */
+  /** The text, if it could not be written to the browser's storage; otherwise null. */
   #unstored: string | null = null;
 
   constructor(key: string, { keptFor, isPrivate = false }: StoredTextOptions) {
@@ -33,7 +32,7 @@ export class StoredText {
     }
   }
 
-  /** Returns whether the browser's storage has taken the text. */
+  /** Returns false if the text could be kept in memory only. */
   write(text: string): boolean {
     this.remove();
     try {
@@ -54,13 +53,13 @@ export class StoredText {
     }
   }
 
-  /** Throws if the browser's storage is disabled. */
+  /** @throws DOMException if the browser's storage is disabled */
   #storage(): Storage {
     return this.#keptFor === "tab" ? sessionStorage : localStorage;
   }
 }
 
-/** Removes everything that the signed-in user has typed. Called before another user may sign in. */
+/** Removes all private texts. Called before another user may sign in. */
 export function forgetPrivateTexts(): void {
   for (const text of privateTexts) text.remove();
 }

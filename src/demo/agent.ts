@@ -1,7 +1,7 @@
 import { END, graph, messages, runTools, tool } from "../index.ts";
-import { readModelAccess, streamChat } from "./openai.ts";
+import { readModelAccess, streamChat } from "./openai-client.ts";
 import { objectSchema } from "./object-schema.ts";
-import { scriptedAnswer } from "./scripted.ts";
+import { scriptedAnswer } from "./scripted-answers.ts";
 
 const countWords = tool({
   name: "count_words",

@@ -1,6 +1,6 @@
 import { graph, list, send, value } from "../index.ts";
 import { objectSchema } from "./object-schema.ts";
-import { streamWords } from "./scripted.ts";
+import { streamWords } from "./scripted-answers.ts";
 
 interface Note {
   /** The run that wrote the note: a thread may have several runs. */

@@ -1,4 +1,4 @@
-import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { PlannedTask, PendingTaskWrites } from "../model/checkpoint.ts";
 import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
@@ -12,7 +12,7 @@ import { planStep } from "./plan-step.ts";
  * writes and plans the next step. If at least one waits, pauses the run.
  */
 export function commitStep(superstep: SuperstepState): EngineStep {
-  const done: { readonly task: PlannedTask; readonly writes: TaskWrites }[] = [];
+  const done: { readonly task: PlannedTask; readonly writes: PendingTaskWrites }[] = [];
   const waiting: Record<string, readonly Interrupt[]> = {};
   for (const task of superstep.tasks.values()) {
     const writes = superstep.pendingWrites.get(task.id);
@@ -91,7 +91,7 @@ function pause(
 }
 
 /** The commands for the parent graph that a finished task returned instead of an update; see `NodeResult.parentCommands`. */
-export function parentCommandsOf({ result }: TaskWrites): readonly unknown[] {
+export function parentCommandsOf({ result }: PendingTaskWrites): readonly unknown[] {
   const [first] = result?.goto ?? [];
   return isObject(first) && Array.isArray(first["leaves"]) ? (first["leaves"] as readonly unknown[]) : [];
 }

@@ -3,7 +3,7 @@ import {
   type CheckpointHead,
   type NewCheckpoint,
   type PlannedTask,
-  type TaskWrites,
+  type PendingTaskWrites,
 } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { smallMapBy } from "../model/small-map.ts";
@@ -42,13 +42,13 @@ import { commitStep } from "./commit-step.ts";
 import { NULL_TASK_ID, type SuperstepState } from "./superstep-state.ts";
 import { checkRequiredKeys, readInput, storedInput } from "./graph-input.ts";
 import { planStep } from "./plan-step.ts";
-import { copyPlannedTasks } from "./state-update.ts";
+import { copyPlannedTasks } from "./compute-state-update.ts";
 
 /**
  * The first step of an attempt: applies the input, the command or the answers, or continues from the thread's checkpoint.
  * @throws ServiceError `resume.*`, `state.invalid`
  */
-export function firstStep(superstep: SuperstepState): EngineStep {
+export function planFirstStep(superstep: SuperstepState): EngineStep {
   if (superstep.isGraphChanged) {
     const error = migrateState(superstep);
     if (error !== null) return superstep.failed(error);
@@ -229,7 +229,7 @@ function commandWrites(
   checkpoint: string,
   update: JsonObject | null,
   goto: readonly StoredTarget[],
-): TaskWrites {
+): PendingTaskWrites {
   return {
     ...emptyWrites({ ns: "", checkpoint, task: NULL_TASK_ID, name: "__input__" }),
     result: { value: update, goto },
@@ -243,7 +243,7 @@ interface ContinueOptions {
   readonly rerun: ReadonlySet<string>;
   /** True: the event of the latest checkpoint is emitted again. */
   readonly announce: boolean;
-  readonly writes?: readonly TaskWrites[];
+  readonly writes?: readonly PendingTaskWrites[];
 }
 
 /** Runs the unfinished tasks of the latest checkpoint's step. */

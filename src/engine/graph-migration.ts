@@ -1,4 +1,4 @@
-import type { ChannelChange, CheckpointHead, TaskWrites } from "../model/checkpoint.ts";
+import type { ChannelChange, CheckpointHead, PendingTaskWrites } from "../model/checkpoint.ts";
 import { toPlainError, type PlainError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
@@ -128,7 +128,7 @@ function* stepFaults({ head, pendingWrites, definition, waiting }: SuperstepStat
   for (const what of missingKeys) yield `${what}, which is no key of the state any more`;
 
   function checkWrites(
-    { value, goto = [] }: NonNullable<TaskWrites["result"]>,
+    { value, goto = [] }: NonNullable<PendingTaskWrites["result"]>,
     node: (name: string) => void,
     key: (name: string) => void,
   ): void {

@@ -5,10 +5,10 @@ import type { NodeExecutor, NodeIo } from "../ports/node-executor.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { SteadyTime } from "../ports/steady-time.ts";
+import { SteadyClock } from "../ports/steady-clock.ts";
 import { subgraphDefinitionAt } from "../graph/definition.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
-import { ResultCache } from "./result-cache.ts";
+import { NodeResultCache } from "./node-result-cache.ts";
 import { createNodeContext } from "./node-context.ts";
 import { logFailure, type NodeFailure } from "./node-log.ts";
 import { failedOutcome, TaskInterrupts } from "./task-interrupts.ts";
@@ -28,7 +28,7 @@ export function inThreadNodeExecutor(
   registry: GraphRegistry,
   { logger, clock, scheduler, stacks = false }: LocalExecutorDeps,
 ): NodeExecutor {
-  const time = new SteadyTime(clock);
+  const time = new SteadyClock(clock);
   const parts = {
     registry,
     logger,
@@ -36,7 +36,7 @@ export function inThreadNodeExecutor(
     scheduler,
     stacks,
     now: () => time.now(),
-    cache: new ResultCache(),
+    cache: new NodeResultCache(),
   };
   return {
     run: (call, io) => runAttempt(parts, call, io),
@@ -51,7 +51,7 @@ interface Parts {
   readonly scheduler: Pick<Scheduler, "soon">;
   readonly stacks: boolean;
   readonly now: () => number;
-  readonly cache: ResultCache;
+  readonly cache: NodeResultCache;
 }
 
 async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<TaskOutcome> {

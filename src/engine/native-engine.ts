@@ -9,7 +9,7 @@ import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { NativeExecution } from "./native-execution.ts";
 import { SuperstepState } from "./superstep-state.ts";
 import { parseMachineRun, validateRun } from "./run-validation.ts";
-import { computeUpdatedState } from "./state-update.ts";
+import { computeUpdatedState } from "./compute-state-update.ts";
 
 /**
  * Heddle's own engine: runs graphs made by `graph()` in supersteps. It has no side effects, and executions share no state.

@@ -1,4 +1,4 @@
-import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { PlannedTask, PendingTaskWrites } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type {
@@ -8,7 +8,7 @@ import type {
   Subgraph,
   NodeCall,
   Plan,
-  Position,
+  CheckpointWithState,
   SettledTask,
   EngineStep,
   StreamedFact,
@@ -20,7 +20,7 @@ import { chooseTargets, readReturn, type NodeResult } from "../graph/node-return
 import { parse } from "../graph/standard-schema.ts";
 import { applyUpdates, type StoredTarget } from "../graph/superstep.ts";
 import { withoutOpenAnswers } from "./resume-answers.ts";
-import { firstStep, planFirstSubgraphStep } from "./first-step.ts";
+import { planFirstStep, planFirstSubgraphStep } from "./first-step.ts";
 import { commitStep, toClientError } from "./commit-step.ts";
 import { addCompleteEvents } from "./complete-message-events.ts";
 import {
@@ -29,7 +29,7 @@ import {
   type PartialMessagesChannel,
 } from "./keep-partial-messages.ts";
 import { SuperstepState } from "./superstep-state.ts";
-import { toError, subgraphOutcome, subgraphPlacement, subgraphInput } from "./subgraph-task.ts";
+import { errorFromPlain, subgraphOutcome, subgraphPositionOf, subgraphInput } from "./subgraph-task.ts";
 import { messageMetadata } from "./message-metadata.ts";
 import { isRetryable } from "./retryable-errors.ts";
 
@@ -73,7 +73,7 @@ export class NativeExecution implements Execution {
   }
 
   begin(): EngineStep {
-    const step = this.#entry === null ? this.#begin(firstStep) : this.#beginInner(this.#entry);
+    const step = this.#entry === null ? this.#begin(planFirstStep) : this.#beginInner(this.#entry);
     this.#plan = step.plan;
     return step;
   }
@@ -172,10 +172,10 @@ export class NativeExecution implements Execution {
     const node = superstep.definition.nodes.get(task.name);
     const definition = subgraphOf(node);
     if (definition === null) throw new TypeError(`Node "${task.name}" is no graph`);
-    const graphPosition = subgraphPlacement(superstep, task);
+    const graphPosition = subgraphPositionOf(superstep, task);
     const { run, source } = superstep;
     const entry = { input: this.#inputOf(task), node: task.name, retry: node?.retry };
-    const open = (position: Position) =>
+    const open = (position: CheckpointWithState) =>
       new NativeExecution(
         new SuperstepState(definition, run, position, source, graphPosition),
         this.#edition,
@@ -188,7 +188,7 @@ export class NativeExecution implements Execution {
     const outcome = subgraphOutcome(this.#superstep, this.#plan, failure, this.#isRefused);
     const retry = this.#entry?.retry;
     if (outcome.kind !== "failed" || retry === undefined || retry.attempts < 2) return outcome;
-    return isRetryable(retry, toError(outcome.error)) ? outcome : { ...outcome, final: true };
+    return isRetryable(retry, errorFromPlain(outcome.error)) ? outcome : { ...outcome, final: true };
   }
 
   /**
@@ -281,7 +281,7 @@ export class NativeExecution implements Execution {
   #settled(
     task: PlannedTask,
     kind: SettledTask["kind"],
-    changes: Partial<TaskWrites>,
+    changes: Partial<PendingTaskWrites>,
     emissions: readonly Emission[],
   ): SettledTask {
     const { head, pendingWrites, ns } = this.#superstep;
@@ -292,7 +292,7 @@ export class NativeExecution implements Execution {
     const steps = before?.steps ?? {};
     const { answered } = before ?? {};
     const bare = { ns, checkpoint, task: id, name, interrupts, resumes, steps, error };
-    let writes: TaskWrites = bare;
+    let writes: PendingTaskWrites = bare;
     if (result !== undefined)
       writes = { ns, checkpoint, task: id, name, interrupts, resumes, steps, error, result };
     else if (schemas !== undefined) writes = { ...bare, schemas };

@@ -1,4 +1,4 @@
-import type { NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { NewCheckpoint, PlannedTask, PendingTaskWrites } from "../model/checkpoint.ts";
 import { smallMapBy } from "../model/small-map.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { Emission, Plan, EngineStep } from "../ports/engine.ts";
@@ -12,7 +12,7 @@ interface PlanOptions {
   readonly all?: readonly PlannedTask[];
   readonly emissions: Emission[];
   readonly checkpoints?: readonly NewCheckpoint[];
-  readonly writes?: readonly TaskWrites[];
+  readonly writes?: readonly PendingTaskWrites[];
   /**
    * The nodes that have just run; undefined if breakpoints do not apply, because a resume or a command has just named
    * what to run.

@@ -1,4 +1,4 @@
-import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { PlannedTask, PendingTaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import {
   readAnswer,
@@ -20,8 +20,8 @@ import type { SuperstepState } from "./superstep-state.ts";
 export function addAnswers(
   superstep: SuperstepState,
   answers: SubgraphAnswers,
-): { readonly stored: TaskWrites[]; readonly rerun: Set<string> } {
-  const stored: TaskWrites[] = [];
+): { readonly stored: PendingTaskWrites[]; readonly rerun: Set<string> } {
+  const stored: PendingTaskWrites[] = [];
   const rerun = new Set<string>();
   for (const task of superstep.head?.next ?? []) {
     const writes = superstep.pendingWrites.get(task.id);

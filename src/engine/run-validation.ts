@@ -1,5 +1,5 @@
 import { type FieldError, ServiceError, toPlainError } from "../model/errors.ts";
-import type { Interrupts } from "../model/interrupt.ts";
+import type { InterruptsByTask } from "../model/interrupt.ts";
 import { MAX_REPORTED_FIELDS } from "../model/json-schema-errors.ts";
 import { isSameJson, type JsonObject, toStorable } from "../model/json.ts";
 import {
@@ -12,6 +12,7 @@ import {
 import type { Eventually } from "../ports/eventually.ts";
 import type { UnadmittedRun, RunRefusal } from "../ports/engine.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
+import { withTimeLimit } from "../ports/with-time-limit.ts";
 import { subgraphOf, type GraphDefinition } from "../graph/definition.ts";
 import { answersById, resumeRefusal, isResume } from "../graph/interrupts.ts";
 import { describeFieldErrors, parse, type SchemaResult, toFieldErrors } from "../graph/standard-schema.ts";
@@ -35,7 +36,7 @@ const NO_NAMESPACE = "00000000-0000-0000-0000-000000000000";
 export function validateRun(
   definition: GraphDefinition,
   run: UnadmittedRun,
-  interrupts: Interrupts | null,
+  interrupts: InterruptsByTask | null,
   blank: boolean,
 ): RunRefusal | null {
   const { kwargs } = run;
@@ -87,7 +88,7 @@ function machineWriteRefusal(definition: GraphDefinition, given: unknown): RunRe
 function validateResume(
   { machine }: GraphDefinition,
   { kwargs }: UnadmittedRun,
-  interrupts: Interrupts,
+  interrupts: InterruptsByTask,
 ): RunRefusal | null {
   // If the run names a checkpoint to resume from, the interrupts at that checkpoint are not known here.
   if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;
@@ -158,7 +159,7 @@ async function parseBy(
 ): Promise<unknown> {
   let fields: readonly FieldError[];
   try {
-    const result = await inTime(validate, scheduler);
+    const result = await withTimeLimit(scheduler, MAX_SCHEMA_MS, validate);
     if (result.issues === undefined) return toStorable(result.value, at);
     // An empty list of issues is a refusal too.
     const issues = result.issues.length > 0 ? [...result.issues] : [{ message: "" }];
@@ -170,16 +171,6 @@ async function parseBy(
     });
   }
   throw new ServiceError("validation.failed", describeFieldErrors(fields), { fields });
-}
-
-/** Calls `validate`. The promise rejects if the result takes longer than {@link MAX_SCHEMA_MS}. */
-function inTime<T>(validate: () => Eventually<T>, scheduler: Scheduler): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancel = scheduler.after(MAX_SCHEMA_MS, () =>
-      reject(new Error(`it did not answer in ${MAX_SCHEMA_MS / 1_000} s`)),
-    );
-    new Promise<T>((settle) => settle(validate())).then(resolve, reject).finally(cancel);
-  });
 }
 
 function unknownNode(root: GraphDefinition, points: Breakpoints | null, at: string): RunRefusal | null {

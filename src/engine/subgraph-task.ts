@@ -14,7 +14,7 @@ import type { GraphPosition } from "./graph-position.ts";
 /**
  * The position of the subgraph that a task runs: its namespace, its path, and the checkpoints of the graphs around it.
  */
-export function subgraphPlacement(superstep: SuperstepState, task: PlannedTask): GraphPosition {
+export function subgraphPositionOf(superstep: SuperstepState, task: PlannedTask): GraphPosition {
   const { graphPosition, head, pendingWrites, rerunAll } = superstep;
   return {
     ns: taskNamespace(graphPosition.ns, task.name, task.id),
@@ -103,6 +103,6 @@ function returnedUpdate({ state, writtenKeys, graphPosition, definition }: Super
  * Converts the failure of a subgraph to an `Error` for the `when` function of its node's retry policy. The error has only a
  * name and a message.
  */
-export function toError({ error, message }: PlainError): Error {
+export function errorFromPlain({ error, message }: PlainError): Error {
   return Object.assign(new Error(message), { name: error });
 }

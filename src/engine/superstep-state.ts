@@ -4,16 +4,16 @@ import type {
   CheckpointSource,
   NewCheckpoint,
   PlannedTask,
-  TaskWrites,
+  PendingTaskWrites,
 } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import { SmallMap, smallMapBy } from "../model/small-map.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../model/json.ts";
-import { earlierTaskResultsOf, showsEarlierTaskResults } from "../model/shown-task-results.ts";
+import { earlierTaskResultsOf, showsEarlierTaskResults } from "../model/earlier-task-results.ts";
 import type { Breakpoints, RunRecord } from "../model/run.ts";
-import type { Emission, Position, ExecutionServices, EngineStep } from "../ports/engine.ts";
+import type { Emission, CheckpointWithState, ExecutionServices, EngineStep } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
 import type { ChangedChildMachine, GraphDefinition } from "../graph/definition.ts";
 import {
@@ -37,7 +37,7 @@ import {
   withChildTasks,
 } from "./child-machine-checkpoints.ts";
 import { type ChildPosition, childMachinePositionsAt } from "../model/machine-child.ts";
-import { GRAPH_CHANGED, checkpointMetadata } from "./checkpoint-metadata.ts";
+import { GRAPH_CHANGED_KEY, checkpointMetadata } from "./checkpoint-metadata.ts";
 import { ROOT_POSITION, type GraphPosition } from "./graph-position.ts";
 
 /** The task id of pending writes that belong to no task: the `update` and `goto` of a command that also has an answer. */
@@ -74,7 +74,7 @@ export class SuperstepState {
   untracked: JsonObject = {};
   /** The step's tasks, by id. */
   tasks = new SmallMap<string, PlannedTask>();
-  pendingWrites: SmallMap<string, TaskWrites>;
+  pendingWrites: SmallMap<string, PendingTaskWrites>;
   /** The number of attempts of each task of the step, in this attempt of the run, by task id. */
   readonly tries = new SmallMap<string, number>();
   /** Writes to keys that are never stored, by task id. */
@@ -113,7 +113,7 @@ export class SuperstepState {
   constructor(
     definition: GraphDefinition,
     run: RunRecord,
-    position: Position,
+    position: CheckpointWithState,
     source: ExecutionServices,
     graphPosition: GraphPosition = ROOT_POSITION,
   ) {
@@ -145,7 +145,7 @@ export class SuperstepState {
     // Adds two to the limit, for the steps of the input and of `__start__`. A thread without a checkpoint counts as step -2.
     this.lastAllowedStep =
       this.isContinued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + this.limit + 2;
-    if (this.isContinued && position.head?.metadata[GRAPH_CHANGED] === true) this.markGraphChanged();
+    if (this.isContinued && position.head?.metadata[GRAPH_CHANGED_KEY] === true) this.markGraphChanged();
   }
 
   /**
@@ -162,9 +162,9 @@ export class SuperstepState {
     return this.head !== null && this.head.graph !== this.definition.hash;
   }
 
-  /** Marks the run's checkpoints with {@link GRAPH_CHANGED}. */
+  /** Marks the run's checkpoints with {@link GRAPH_CHANGED_KEY}. */
   markGraphChanged(): void {
-    this.#metadata = Object.freeze({ ...this.#metadata, [GRAPH_CHANGED]: true });
+    this.#metadata = Object.freeze({ ...this.#metadata, [GRAPH_CHANGED_KEY]: true });
   }
 
   /** True if an earlier attempt of this run has made the latest checkpoint. */
@@ -431,7 +431,7 @@ export function engineDataOfMachine(
 }
 
 /** Reads the writes of a finished task from their stored form. */
-export function finishedTaskOf(task: PlannedTask, { result }: TaskWrites): FinishedTask {
+export function finishedTaskOf(task: PlannedTask, { result }: PendingTaskWrites): FinishedTask {
   const update = isObject(result?.value) ? result.value : null;
   return { task, update, goto: (result?.goto ?? []) as readonly StoredTarget[] };
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import type { Position } from "../ports/engine.ts";
+import type { CheckpointWithState } from "../ports/engine.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { initialValues, type StateChange } from "../graph/superstep.ts";
 import { runMigration } from "./graph-migration.ts";
@@ -8,7 +8,7 @@ import type { NormalizedWrite } from "./state-update-writes.ts";
 /** What a state update starts from: the graph, and the checkpoint with its state. */
 export interface UpdateTarget {
   readonly definition: GraphDefinition;
-  readonly position: Position;
+  readonly position: CheckpointWithState;
   readonly graph: string;
 }
 

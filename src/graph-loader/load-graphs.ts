@@ -7,7 +7,7 @@ import { type FactoryRuntime, READ_ONLY_RUNTIME } from "../langgraph/factory-run
 import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
 import { type GraphDefinition, isDefinition } from "../graph/definition.ts";
 import { isMachine } from "../machines/xstate-types.ts";
-import { Refusals, ServiceError } from "../model/errors.ts";
+import { ErrorCollector, ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { describeLoadError } from "./describe-load-error.ts";
@@ -60,11 +60,11 @@ export async function forEachGraph<T>(
   graphs: { readonly [name: string]: T },
   load: (name: string, graph: T) => Promise<void>,
 ): Promise<void> {
-  const refusals = new Refusals();
+  const errors = new ErrorCollector();
   for (const [name, graph] of Object.entries(graphs)) {
-    await load(name, graph).catch((error: unknown) => refusals.add(error));
+    await load(name, graph).catch((error: unknown) => errors.add(error));
   }
-  refusals.throw();
+  errors.throw();
 }
 
 type Refuse = (what: string, cause?: unknown) => never;

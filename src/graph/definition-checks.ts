@@ -20,18 +20,20 @@ const RESERVED: ReadonlySet<string> = new Set([
 const MAX_NAME_LENGTH = 128;
 
 /** Throws the error for an invalid graph definition. @throws ServiceError `graph.invalid` */
-export function refuseGraph(what: string): never {
+export function throwInvalidGraph(what: string): never {
   throw new ServiceError("graph.invalid", what);
 }
 
 export function checkName(name: string, what: string): void {
-  if (RESERVED.has(name)) refuseGraph(`${what} "${name}" has a reserved name; call it something else`);
-  if (name === "") refuseGraph(`${what} has an empty name`);
+  if (RESERVED.has(name)) throwInvalidGraph(`${what} "${name}" has a reserved name; call it something else`);
+  if (name === "") throwInvalidGraph(`${what} has an empty name`);
   if (name.length > MAX_NAME_LENGTH)
-    refuseGraph(`${what} "${name.slice(0, 32)}..." has a name of over ${MAX_NAME_LENGTH} characters`);
+    throwInvalidGraph(`${what} "${name.slice(0, 32)}..." has a name of over ${MAX_NAME_LENGTH} characters`);
   // oxlint-disable-next-line no-control-regex -- the check is for control characters
   if (/[|:\u0000-\u001f]/.test(name)) {
-    refuseGraph(`${what} ${JSON.stringify(name)}: a name must not contain "|", ":" or control characters`);
+    throwInvalidGraph(
+      `${what} ${JSON.stringify(name)}: a name must not contain "|", ":" or control characters`,
+    );
   }
 }
 
@@ -40,12 +42,14 @@ export function checkTarget(target: unknown, at: string, names: ReadonlySet<stri
   if (end && target === END) return;
   if (typeof target !== "string" || !names.has(target)) {
     const shown = typeof target === "string" ? JSON.stringify(target) : describeType(target);
-    refuseGraph(`${at} names ${shown}, which is no node; the nodes are ${[...names].join(", ")}`);
+    throwInvalidGraph(`${at} names ${shown}, which is no node; the nodes are ${[...names].join(", ")}`);
   }
 }
 
 export function requireObject(value: unknown, what: string): { readonly [key: string]: unknown } {
-  return isObject(value) ? value : refuseGraph(`${what} must be a plain object, not ${describeType(value)}`);
+  return isObject(value)
+    ? value
+    : throwInvalidGraph(`${what} must be a plain object, not ${describeType(value)}`);
 }
 
 /** The type of a value in words, for error messages: "a number", "null", "a Map". */
@@ -63,6 +67,6 @@ export function describeType(value: unknown): string {
 export function readDuration(time: unknown, what: string): number {
   return (
     parseDuration(time) ??
-    refuseGraph(`${what} must be milliseconds or a text such as "500ms", "30s" or "2m"`)
+    throwInvalidGraph(`${what} must be milliseconds or a text such as "500ms", "30s" or "2m"`)
   );
 }

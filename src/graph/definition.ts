@@ -11,7 +11,7 @@ import {
   checkName,
   checkTarget,
   requireObject,
-  refuseGraph,
+  throwInvalidGraph,
   START,
   describeType,
 } from "./definition-checks.ts";
@@ -185,7 +185,7 @@ function rulesOf(state: unknown): Map<string, ChannelRule> {
     if (isChannel(spec)) rules.set(key, spec);
     else if (isSchema(spec)) rules.set(key, schemaChannel(spec, `state.${key}`));
     else
-      refuseGraph(
+      throwInvalidGraph(
         `state.${key} must be a schema (zod, valibot, arktype) or a channel such as list() or messages()`,
       );
   }
@@ -198,7 +198,7 @@ function readEdgeRule(spec: unknown, at: string, names: ReadonlySet<string>): Ed
   }
   if (isBranch(spec)) {
     if (typeof spec.choose !== "function" || !Array.isArray(spec.targets))
-      refuseGraph(`${at}: a malformed branch()`);
+      throwInvalidGraph(`${at}: a malformed branch()`);
     for (const target of spec.targets) checkTarget(target, at, names, true);
     return { kind: "choice", choose: spec.choose, targets: [...spec.targets] };
   }
@@ -223,11 +223,11 @@ function readKeys(
     : Object.entries(requireObject(spec, at));
   for (const [key, schema] of entries) {
     if (typeof key !== "string" || !rules.has(key)) {
-      refuseGraph(
+      throwInvalidGraph(
         `${at} names "${String(key)}", which is no key of the state; it has ${[...rules.keys()].join(", ")}`,
       );
     }
-    if (schema !== null && !isSchema(schema)) refuseGraph(`${at}.${key} must be a schema`);
+    if (schema !== null && !isSchema(schema)) throwInvalidGraph(`${at}.${key} must be a schema`);
     keys.set(key, schema);
   }
   return keys;
@@ -237,7 +237,7 @@ function readInputKeys(spec: unknown, rules: ReadonlyMap<string, ChannelRule>): 
   const input = readKeys(spec, "input", rules);
   for (const [key, rule] of rules) {
     if (input === null || rule.required !== true || input.has(key)) continue;
-    refuseGraph(`state.${key} is required but missing in input: add it to input, or make it optional`);
+    throwInvalidGraph(`state.${key} is required but missing in input: add it to input, or make it optional`);
   }
   return input;
 }
@@ -301,7 +301,7 @@ const REQUIRED_PARTS = [
  */
 export function defineGraph(literal: GraphLiteral): GraphDefinition {
   if (typeof literal !== "object" || literal === null || Array.isArray(literal)) {
-    refuseGraph(`graph() takes an object with state, nodes and edges, not ${describeType(literal)}`);
+    throwInvalidGraph(`graph() takes an object with state, nodes and edges, not ${describeType(literal)}`);
   }
   try {
     return definitionOf(literal);
@@ -316,16 +316,16 @@ export function defineGraph(literal: GraphLiteral): GraphDefinition {
 
 function definitionOf(literal: GraphLiteral): GraphDefinition {
   for (const part of Object.keys(literal)) {
-    if (!PARTS.has(part)) refuseGraph(`${part} is not known; a graph has ${[...PARTS].join(", ")}`);
+    if (!PARTS.has(part)) throwInvalidGraph(`${part} is not known; a graph has ${[...PARTS].join(", ")}`);
   }
   for (const [part, what] of REQUIRED_PARTS) {
-    if (literal[part] === undefined) refuseGraph(`${part} is missing: ${what}`);
+    if (literal[part] === undefined) throwInvalidGraph(`${part} is missing: ${what}`);
   }
   const { name, context, migrate } = literal;
-  if (name !== undefined && typeof name !== "string") refuseGraph("name must be a text");
+  if (name !== undefined && typeof name !== "string") throwInvalidGraph("name must be a text");
   const specs = requireObject(literal.nodes, "nodes");
   const names = new Set(Object.keys(specs));
-  if (names.size === 0) refuseGraph("nodes is empty: a graph needs at least one node");
+  if (names.size === 0) throwInvalidGraph("nodes is empty: a graph needs at least one node");
   const nodes = new Map<string, NodeRule>();
   for (const node of names) {
     nodes.set(node, readNode(node, specs[node], names));
@@ -336,10 +336,10 @@ function definitionOf(literal: GraphLiteral): GraphDefinition {
     if (from !== "start") checkTarget(from, "edges", names, false);
     edges.set(from === "start" ? START : from, Object.freeze(readEdgeRule(spec, `edges.${from}`, names)));
   }
-  if (!edges.has(START)) refuseGraph("edges.start is missing: it names the node that runs first");
-  if (context !== undefined && !isSchema(context)) refuseGraph("context must be a schema");
+  if (!edges.has(START)) throwInvalidGraph("edges.start is missing: it names the node that runs first");
+  if (context !== undefined && !isSchema(context)) throwInvalidGraph("context must be a schema");
   if (migrate !== undefined && typeof migrate !== "function")
-    refuseGraph("migrate must be a function of the state");
+    throwInvalidGraph("migrate must be a function of the state");
   const rules = rulesOf(literal.state);
   const output = readKeys(literal.output, "output", rules);
   return Object.freeze({

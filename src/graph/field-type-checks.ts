@@ -2,7 +2,7 @@ import { fieldErrorOf } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 
 /** Throws the error for an invalid field. @throws ServiceError `state.invalid`, with the field's path in its message and `fields` */
-export function refuseField(at: string, what: string): never {
+export function throwInvalidField(at: string, what: string): never {
   throw fieldErrorOf("state.invalid", at, what);
 }
 
@@ -12,7 +12,7 @@ const isAbsent = (value: unknown): value is null | undefined => value === undefi
 export function copiedObjectField(value: unknown, at: string): JsonObject {
   if (isAbsent(value)) return {};
   const copy = toStorable(value, at);
-  return isObject(copy) ? copy : refuseField(at, "must be an object");
+  return isObject(copy) ? copy : throwInvalidField(at, "must be an object");
 }
 
 /**
@@ -21,11 +21,11 @@ export function copiedObjectField(value: unknown, at: string): JsonObject {
  */
 export function listField(value: unknown, at: string): readonly unknown[] {
   if (isAbsent(value)) return [];
-  return Array.isArray(value) ? value : refuseField(at, "must be an array");
+  return Array.isArray(value) ? value : throwInvalidField(at, "must be an array");
 }
 
 /** Returns the string `value`; null if `value` is null or undefined. Refuses any other value. */
 export function optionalStringField(value: unknown, at: string): string | null {
   if (isAbsent(value)) return null;
-  return typeof value === "string" ? value : refuseField(at, "must be a string");
+  return typeof value === "string" ? value : throwInvalidField(at, "must be a string");
 }

@@ -6,8 +6,9 @@ import type { Schema } from "./standard-schema.ts";
 
 /**
  * Makes the JSON Schemas of a graph's input, output, state and context. A key that cannot be described may have any value. No input key is
- * required, because the thread may already have a value for it. In the output schema, the keys that the graph requires are required. If a
- * machine declares a schema of its input, that schema is the input schema.
+ * required, because the thread may already have a value for it. In the schemas of the output and the state, the keys that the graph
+ * requires are required: those that the input must have if the thread has no value for them. If a machine declares a schema of its input,
+ * that schema is the input schema.
  */
 export function definitionSchemas(definition: DescribedGraph, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name, machine } = definition;
@@ -52,7 +53,7 @@ export function definitionSchemas(definition: DescribedGraph, graph_id: string):
     graph_id,
     input_schema: declaredInput ?? describe("input", "input", input && [...input.keys()], input),
     output_schema: describe("output", "output", output, outputSchemas, required),
-    state_schema: describe("state", "output"),
+    state_schema: describe("state", "output", null, null, required),
     // There is no schema for `config`: all keys are allowed in it, and the settings of a graph are in its `context`.
     config_schema: null,
     context_schema: context === undefined ? null : jsonSchemaOf(context, "input"),

@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { listField, copiedObjectField, refuseField, optionalStringField } from "./field-type-checks.ts";
+import { listField, copiedObjectField, throwInvalidField, optionalStringField } from "./field-type-checks.ts";
 import { readToolCalls, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
 import { usageAt, type Usage } from "./token-usage.ts";
 
@@ -72,10 +72,10 @@ function messageTypeOf(named: string): Message["type"] | "remove" | undefined {
 }
 
 function typeAt(named: unknown, at: string): Message["type"] | "remove" {
-  if (typeof named !== "string") refuseField(at, 'has no type: give it a "type" or a "role"');
+  if (typeof named !== "string") throwInvalidField(at, 'has no type: give it a "type" or a "role"');
   return (
     messageTypeOf(named) ??
-    refuseField(
+    throwInvalidField(
       at,
       `is of the type ${JSON.stringify(named.slice(0, 64))}; use human, ai, system, tool or remove`,
     )
@@ -102,7 +102,10 @@ function fieldsAt(like: unknown, at: string): JsonObject {
   if (typeof like === "string") return { type: "human", content: like };
   if (isRolePair(like)) return { type: like[0], content: like[1] };
   if (typeof like !== "object" || like === null || Array.isArray(like)) {
-    refuseField(at, "is no message: it must be an object with a type (or role) and content, or a string");
+    throwInvalidField(
+      at,
+      "is no message: it must be an object with a type (or role) and content, or a string",
+    );
   }
   let fields = like as JsonObject;
   // An instance of a LangChain message class has a `toJSON`.
@@ -121,7 +124,7 @@ function fieldsAt(like: unknown, at: string): JsonObject {
 function contentAt(content: unknown, at: string): Message["content"] {
   if (typeof content === "string") return content;
   if (content === null || content === undefined) return "";
-  if (!Array.isArray(content)) refuseField(at, "must be a string or an array of content blocks");
+  if (!Array.isArray(content)) throwInvalidField(at, "must be a string or an array of content blocks");
   return content.map((block: unknown, i) => contentBlockAt(block, `${at}[${i}]`));
 }
 
@@ -132,17 +135,19 @@ function contentAt(content: unknown, at: string): Message["content"] {
 export function contentBlockAt(block: unknown, at: string): JsonObject {
   if (typeof block === "string") return { type: "text", text: block };
   const copy = toStorable(block, at);
-  return isObject(copy) ? copy : refuseField(at, "must be a content block: an object with a type");
+  return isObject(copy) ? copy : throwInvalidField(at, "must be a content block: an object with a type");
 }
 
 function exampleAt(value: unknown, at: string): boolean {
   if (value === undefined || value === null) return false;
-  return typeof value === "boolean" ? value : refuseField(at, "must be true or false");
+  return typeof value === "boolean" ? value : throwInvalidField(at, "must be true or false");
 }
 
 function statusAt(value: unknown, at: string): "success" | "error" {
   if (value === undefined || value === null) return "success";
-  return value === "success" || value === "error" ? value : refuseField(at, 'must be "success" or "error"');
+  return value === "success" || value === "error"
+    ? value
+    : throwInvalidField(at, 'must be "success" or "error"');
 }
 
 /**
@@ -165,7 +170,7 @@ export function toMessage(like: unknown, at: string, mint: () => string): Messag
   const type = typeAt(named, at);
   const id = optionalStringField(fields["id"], `${at}.id`);
   if (type === "remove") {
-    if (id === null || id === "") refuseField(at, "removes a message, but has no id");
+    if (id === null || id === "") throwInvalidField(at, "removes a message, but has no id");
     return Object.freeze({ type, id });
   }
   const base = {
@@ -200,7 +205,7 @@ function aiFields(fields: JsonObject, kwargs: JsonObject, at: string) {
 function toolFields(fields: JsonObject, at: string) {
   const { tool_call_id, artifact } = fields;
   if (typeof tool_call_id !== "string") {
-    refuseField(`${at}.tool_call_id`, "must be a string: the id of the call it answers");
+    throwInvalidField(`${at}.tool_call_id`, "must be a string: the id of the call it answers");
   }
   return {
     tool_call_id,

@@ -4,7 +4,7 @@ import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { GraphDefinition } from "./definition.ts";
 import { END, isSendCommand, isToCommand, isToParentCommand } from "./commands.ts";
 import { describeType } from "./definition-checks.ts";
-import { refuseField } from "./field-type-checks.ts";
+import { throwInvalidField } from "./field-type-checks.ts";
 import { parse } from "./standard-schema.ts";
 import type { StoredTarget } from "./superstep.ts";
 
@@ -32,7 +32,7 @@ export function readUpdate(
   namespace: string,
 ): Pick<NodeResult, "update" | "untracked"> {
   if (!isObject(update)) {
-    refuseField(at, `must be an object of state keys, not ${describeType(update)}`);
+    throwInvalidField(at, `must be an object of state keys, not ${describeType(update)}`);
   }
   const stored: Record<string, unknown> = {};
   let untracked: Record<string, unknown> | null = null;
@@ -65,12 +65,12 @@ export function stateKeyNames(rules: GraphDefinition["rules"]): string {
 export function readTarget(definition: GraphDefinition, target: unknown, at: string): StoredTarget {
   const node = isSendCommand(target) ? target.node : target;
   if (typeof node !== "string") {
-    refuseField(at, "must be a node's name, END or send(...)");
+    throwInvalidField(at, "must be a node's name, END or send(...)");
   }
   const rule = definition.nodes.get(node);
   if (rule === undefined && (node !== END || isSendCommand(target))) {
     const nodes = [...definition.nodes.keys()].join(", ");
-    refuseField(at, `names "${node}", which is no node; the nodes are ${nodes}`);
+    throwInvalidField(at, `names "${node}", which is no node; the nodes are ${nodes}`);
   }
   if (!isSendCommand(target)) return node;
   const sent = withoutUntracked(definition, target.input);

@@ -5,7 +5,7 @@ import {
   checkTarget,
   readDuration,
   requireObject,
-  refuseGraph,
+  throwInvalidGraph,
   describeType,
 } from "./definition-checks.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
@@ -82,20 +82,20 @@ export function readNode(name: string, spec: unknown, names: ReadonlySet<string>
   checkName(name, "The node");
   const at = `nodes.${name}`;
   if (typeof spec !== "function" && !isObject(spec)) {
-    refuseGraph(`${at} must be a function, an object with run, or a graph, not ${describeType(spec)}`);
+    throwInvalidGraph(`${at} must be a function, an object with run, or a graph, not ${describeType(spec)}`);
   }
   const options = typeof spec === "function" || isGraphNode(spec) ? { run: spec } : spec;
   checkOptions(options, OPTIONS, at);
   const { run, input, retry, timeout, after = [], defer = false, cache } = options;
   if (typeof run !== "function" && !isGraphNode(run)) {
-    refuseGraph(`${at}.run must be a function or a graph, not ${describeType(run)}`);
+    throwInvalidGraph(`${at}.run must be a function or a graph, not ${describeType(run)}`);
   }
-  if (input !== undefined && !isSchema(input)) refuseGraph(`${at}.input must be a schema`);
-  if (!Array.isArray(after)) refuseGraph(`${at}.after must be an array of node names`);
+  if (input !== undefined && !isSchema(input)) throwInvalidGraph(`${at}.input must be a schema`);
+  if (!Array.isArray(after)) throwInvalidGraph(`${at}.after must be an array of node names`);
   for (const one of after as readonly unknown[]) checkTarget(one, `${at}.after`, names, false);
   if (isGraphNode(run) && cache !== undefined)
-    refuseGraph(`${at}.cache is for functions: a graph has nodes of its own`);
-  if (typeof defer !== "boolean") refuseGraph(`${at}.defer must be true or false`);
+    throwInvalidGraph(`${at}.cache is for functions: a graph has nodes of its own`);
+  if (typeof defer !== "boolean") throwInvalidGraph(`${at}.defer must be true or false`);
   return Object.freeze({
     name,
     run: isGraphNode(run) ? noFunction : (run as NodeRule["run"]),
@@ -115,7 +115,8 @@ const noFunction = (): never => {
 
 function checkOptions(options: object, known: ReadonlySet<string>, at: string): void {
   for (const option of Object.keys(options)) {
-    if (!known.has(option)) refuseGraph(`${at}.${option} is not known; known are ${[...known].join(", ")}`);
+    if (!known.has(option))
+      throwInvalidGraph(`${at}.${option} is not known; known are ${[...known].join(", ")}`);
   }
 }
 
@@ -123,7 +124,7 @@ const RETRY: ReadonlySet<string> = new Set(["attempts", "initial", "factor", "ma
 
 function attemptsOf(value: unknown, at: string): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= 1) return value;
-  return refuseGraph(`${at} must be a whole number of tries, at least 1`);
+  return throwInvalidGraph(`${at} must be a whole number of tries, at least 1`);
 }
 
 function retryOf(spec: unknown, at: string): RetryRule {
@@ -133,11 +134,11 @@ function retryOf(spec: unknown, at: string): RetryRule {
   checkOptions(options, RETRY, at);
   const { attempts = 3, initial, factor = NO_RETRY.factor, max, jitter = true, when } = options;
   if (typeof factor !== "number" || !Number.isFinite(factor) || factor < 1) {
-    refuseGraph(`${at}.factor must be a number, at least 1`);
+    throwInvalidGraph(`${at}.factor must be a number, at least 1`);
   }
-  if (typeof jitter !== "boolean") refuseGraph(`${at}.jitter must be true or false`);
+  if (typeof jitter !== "boolean") throwInvalidGraph(`${at}.jitter must be true or false`);
   if (when !== undefined && typeof when !== "function")
-    refuseGraph(`${at}.when must be a function of the error`);
+    throwInvalidGraph(`${at}.when must be a function of the error`);
   return Object.freeze({
     attempts: attemptsOf(attempts, `${at}.attempts`),
     initial: initial === undefined ? NO_RETRY.initial : readDuration(initial, `${at}.initial`),
@@ -156,7 +157,7 @@ function cacheOf(spec: unknown, at: string): CacheRule | null {
   checkOptions(options, CACHE, at);
   const { ttl, key } = options;
   if (key !== undefined && typeof key !== "function")
-    refuseGraph(`${at}.key must be a function of the input`);
+    throwInvalidGraph(`${at}.key must be a function of the input`);
   return Object.freeze({
     ttl: ttl === undefined ? null : readDuration(ttl, `${at}.ttl`),
     key: key as CacheRule["key"],

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { copiedObjectField, refuseField } from "./field-type-checks.ts";
+import { copiedObjectField, throwInvalidField } from "./field-type-checks.ts";
 
 /** The token counts of a model call. Details are objects of counts, such as `input_token_details: { cache_read }`. */
 export interface Usage {
@@ -16,7 +16,7 @@ function countAt(usage: JsonObject, field: string, at: string): number | undefin
   const count = usage[field];
   if (count === undefined || count === null) return undefined;
   if (typeof count === "number" && count >= 0) return count;
-  return refuseField(`${at}.${field}`, "must be a number of tokens");
+  return throwInvalidField(`${at}.${field}`, "must be a number of tokens");
 }
 
 /**
@@ -29,7 +29,7 @@ export function usageAt(value: unknown, at: string): Usage | null {
   for (const field of ["input_token_details", "output_token_details"]) {
     const details = usage[field];
     if (details !== undefined && !isObject(details))
-      refuseField(`${at}.${field}`, "must be an object of counts");
+      throwInvalidField(`${at}.${field}`, "must be an object of counts");
   }
   const input_tokens = countAt(usage, "input_tokens", at) ?? 0;
   const output_tokens = countAt(usage, "output_tokens", at) ?? 0;

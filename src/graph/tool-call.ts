@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { copiedObjectField, refuseField, optionalStringField } from "./field-type-checks.ts";
+import { copiedObjectField, throwInvalidField, optionalStringField } from "./field-type-checks.ts";
 
 /** A tool call that a model requests. */
 export interface ToolCall {
@@ -47,12 +47,12 @@ export function parseToolCall(name: string, text: string, id: string | null): To
  * form of Heddle and LangChain, `{ id, name, args }`.
  */
 function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
-  if (!isObject(call)) refuseField(at, "must be an object with name, args and id");
+  if (!isObject(call)) throwInvalidField(at, "must be an object with name, args and id");
   const id = optionalStringField(call["id"], `${at}.id`);
   const { function: named } = call;
   if (isObject(named)) {
     const name = optionalStringField(named["name"], `${at}.function.name`);
-    if (name === null) refuseField(`${at}.function.name`, "must be a string");
+    if (name === null) throwInvalidField(`${at}.function.name`, "must be a string");
     const { arguments: args } = named;
     // Some servers have already parsed the arguments.
     if (isObject(args))
@@ -60,12 +60,12 @@ function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
     return parseToolCall(name, optionalStringField(args, `${at}.function.arguments`) ?? "", id);
   }
   const name = optionalStringField(call["name"], `${at}.name`);
-  if (name === null) refuseField(`${at}.name`, "must be a string");
+  if (name === null) throwInvalidField(`${at}.name`, "must be a string");
   return { name, args: copiedObjectField(call["args"], `${at}.args`), id, type: "tool_call" };
 }
 
 function invalidCallAt(call: unknown, at: string): InvalidToolCall {
-  if (!isObject(call)) refuseField(at, "must be an object with name, args, id and error");
+  if (!isObject(call)) throwInvalidField(at, "must be an object with name, args, id and error");
   const text = (field: string) => optionalStringField(call[field], `${at}.${field}`);
   return {
     name: text("name"),

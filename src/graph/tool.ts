@@ -1,4 +1,4 @@
-import { refuseGraph } from "./definition-checks.ts";
+import { throwInvalidGraph } from "./definition-checks.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Ctx } from "./node-context.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
@@ -39,11 +39,11 @@ export function tool<A>(literal: {
 }): Tool<A> {
   const { name, description, schema, parameters, run } = literal;
   if (typeof name !== "string" || name === "" || name.length > MAX_NAME) {
-    refuseGraph(`a tool's name must be a text of 1 to ${MAX_NAME} characters`);
+    throwInvalidGraph(`a tool's name must be a text of 1 to ${MAX_NAME} characters`);
   }
-  if (typeof description !== "string") refuseGraph(`tool "${name}": description must be a string`);
-  if (!isSchema(schema)) refuseGraph(`tool "${name}": schema must be a schema (zod, valibot, arktype)`);
-  if (typeof run !== "function") refuseGraph(`tool "${name}": run must be a function`);
+  if (typeof description !== "string") throwInvalidGraph(`tool "${name}": description must be a string`);
+  if (!isSchema(schema)) throwInvalidGraph(`tool "${name}": schema must be a schema (zod, valibot, arktype)`);
+  if (typeof run !== "function") throwInvalidGraph(`tool "${name}": run must be a function`);
   return Object.freeze({ name, description, schema, parameters: parameters ?? jsonSchemaOf(schema), run });
 }
 

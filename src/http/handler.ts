@@ -16,7 +16,7 @@ import { shardSelectorOf, startsRun } from "./request-shard.ts";
 import { requestId } from "./request-id.ts";
 import { type Match, type Route, Router } from "./router.ts";
 import { assistantRoutes } from "./routes/assistants.ts";
-import { graphDescriptionRoutes } from "./routes/graph-descriptions.ts";
+import { graphIntrospectionRoutes } from "./routes/graph-introspection.ts";
 import { protocolRoutes } from "./routes/thread-protocol.ts";
 import { socketTokenRoutes } from "./routes/socket-tokens.ts";
 import { componentRoutes } from "./routes/ui-components.ts";
@@ -73,7 +73,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     ...runStreamRoutes(deps),
     ...runWaitRoutes(deps),
     ...assistantRoutes(deps),
-    ...graphDescriptionRoutes(),
+    ...graphIntrospectionRoutes(),
     ...protocolRoutes(deps),
     ...socketTokenRoutes(deps),
     ...storeRoutes(deps),

@@ -1,7 +1,7 @@
 import { isSmallJson, jsonPieces } from "../codec/large-json.ts";
 import { BoundedSet } from "../model/bounded-set.ts";
 import { memorySizeOf } from "../model/memory-size.ts";
-import type { ResponseMemoryBudget, MemoryShare } from "../stream/response-memory-budget.ts";
+import type { ResponseMemoryBudget, ResponseMemoryShare } from "../stream/response-memory-budget.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { BudgetShare, TimeBudget } from "../ports/time-budget.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -215,7 +215,7 @@ class JsonOutput {
   readonly #call: RouteCall;
   readonly #headers: Headers;
   readonly #share: BudgetShare;
-  readonly #usage: MemoryShare;
+  readonly #usage: ResponseMemoryShare;
   #text: string;
   #writer: Writer | undefined;
 
@@ -223,7 +223,7 @@ class JsonOutput {
     call: RouteCall,
     headers: Headers,
     budget: TimeBudget,
-    usage: MemoryShare,
+    usage: ResponseMemoryShare,
     stream?: ByteStream,
     open = "",
   ) {

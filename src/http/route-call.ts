@@ -3,7 +3,7 @@ import { parseUuid, pairedId } from "../model/ids.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
-import { readObjectList, readObject, type RawBody } from "../schemas/body.ts";
+import { readBodyList, readBodyObject, type RawBody } from "../schemas/read-body.ts";
 import type { Service } from "../service/service.ts";
 import { invalidUuid, JSON_HEADERS } from "../schemas/error-to-response.ts";
 import { QueryParams } from "../schemas/query-params.ts";
@@ -76,11 +76,11 @@ export class RouteCall {
 
   /** Reads the request body, a JSON object. A member with the value null counts as missing, unless `nulls` is `kept`. */
   body(nulls?: "kept"): Promise<RawBody> {
-    return readObject(this.request, this, nulls);
+    return readBodyObject(this.request, this, nulls);
   }
 
   list(): Promise<readonly RawBody[]> {
-    return readObjectList(this.request, this);
+    return readBodyList(this.request, this);
   }
 
   /** The name under which the time and memory used by this request are counted: its user's, or its tenant's if it has no user. */

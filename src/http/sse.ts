@@ -32,7 +32,7 @@ export const SSE_HEADERS = {
 } as const;
 
 /** The response header by which another process of this server learns after which event number the stream begins. */
-export const streamStart = ({ cursor }: Pick<ThreadReader, "cursor">): Headers => ({
+export const streamStartHeaders = ({ cursor }: Pick<ThreadReader, "cursor">): Headers => ({
   [STREAM_START_HEADER]: String(cursor),
 });
 

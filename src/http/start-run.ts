@@ -5,7 +5,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { RouteCall } from "./route-call.ts";
 import type { RouteDeps } from "./deps.ts";
 import { type IdempotencyKey, startKeyOf } from "../service/idempotency.ts";
-import type { RawBody } from "../schemas/body.ts";
+import type { RawBody } from "../schemas/read-body.ts";
 import { machineEventSchema } from "../schemas/request-schemas.ts";
 import { parseBatchRequest, parseRunRequest } from "../schemas/run-request.ts";
 import { withConfigurable } from "../service/run-draft.ts";

@@ -19,7 +19,7 @@ import type {
 import type { JsonObject } from "../model/json.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { NodeIo } from "../ports/node-executor.ts";
-import type { Library } from "./user-library.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
 import { deserialise } from "./deserialisation.ts";
 import { serialise } from "./serialisation.ts";
 
@@ -59,7 +59,10 @@ export class AttemptStoreAccess {
  * Creates a LangGraph.js `BaseStore` that uses the server's store. Messages in stored values are read as objects of LangChain's message
  * classes.
  */
-export function createBaseStore(library: Library, store: Pick<AttemptStoreAccess, "batch">): BaseStore {
+export function createBaseStore(
+  library: LangGraphLibrary,
+  store: Pick<AttemptStoreAccess, "batch">,
+): BaseStore {
   const batch = async (operations: readonly Operation[]): Promise<unknown[]> => {
     const operationLists = operations.map(opsOf);
     const results = await store.batch(operationLists.flat());
@@ -153,7 +156,11 @@ function pages<Op extends SearchOp | NamespacesOp>(op: Op, limit: number): reado
   return made;
 }
 
-function resultOf(library: Library, ops: readonly StoreOp[], results: readonly StoreResult[]): unknown {
+function resultOf(
+  library: LangGraphLibrary,
+  ops: readonly StoreOp[],
+  results: readonly StoreResult[],
+): unknown {
   const [op] = ops;
   switch (op?.kind) {
     case "get":
@@ -168,7 +175,7 @@ function resultOf(library: Library, ops: readonly StoreOp[], results: readonly S
   }
 }
 
-function itemOf(library: Library, item: Item | null): LangGraphItem | null {
+function itemOf(library: LangGraphLibrary, item: Item | null): LangGraphItem | null {
   if (item === null) return null;
   return {
     namespace: [...item.namespace],
@@ -179,7 +186,7 @@ function itemOf(library: Library, item: Item | null): LangGraphItem | null {
   };
 }
 
-function foundOf(library: Library, item: FoundItem): SearchItem {
+function foundOf(library: LangGraphLibrary, item: FoundItem): SearchItem {
   const found = itemOf(library, item) as SearchItem;
   return item.score === null ? found : { ...found, score: item.score };
 }

@@ -8,12 +8,12 @@ import {
   subgraphCheckpointsOf,
   type SubgraphCheckpoint,
 } from "../model/start-checkpoint.ts";
-import type { ExecutionServices, Position } from "../ports/engine.ts";
+import type { ExecutionServices, CheckpointWithState } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 import { checkpointTupleOf, newLangGraphData, storedLangGraphData } from "./checkpoint-records.ts";
-import { SaverCheckpoint } from "./saver-checkpoints.ts";
-import type { Library } from "./user-library.ts";
+import { SaverCheckpoint } from "./saver-inputs.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
 
 /** Where a graph begins a branch: the graph continues from an older checkpoint, and so do subgraphs within it. */
 export interface BranchStart {
@@ -29,7 +29,7 @@ export interface BranchStart {
  * Returns where a run begins a branch, if its configuration names the checkpoint of a subgraph; otherwise null. Also null if the run has
  * already made a checkpoint, has an input (which goes to the root graph) or has a command (whose answer goes to the interrupted task).
  */
-export function branchStartOf({ kwargs }: RunRecord, { head }: Position): BranchStart | null {
+export function branchStartOf({ kwargs }: RunRecord, { head }: CheckpointWithState): BranchStart | null {
   const { command, config, input } = kwargs;
   const { configurable } = config;
   if (command !== null || (input ?? null) !== null) return null;
@@ -81,9 +81,9 @@ interface Task {
 
 /** What {@link CheckpointBranch} uses of an attempt. */
 interface Parts {
-  readonly library: Library;
+  readonly library: LangGraphLibrary;
   readonly run: RunRecord;
-  readonly position: Position;
+  readonly position: CheckpointWithState;
   readonly stage: Pick<EngineHost, "read">;
   readonly source: Pick<ExecutionServices, "checkpointId" | "now">;
   readonly recorder: {
@@ -116,7 +116,7 @@ export class CheckpointBranch {
    */
   readonly #lasting: ReadonlyMap<string, SubgraphCheckpoint>;
   readonly #begin = new Map<string, readonly SubgraphCheckpoint[]>();
-  readonly #forks = new Map<string, Promise<Position | null>>();
+  readonly #forks = new Map<string, Promise<CheckpointWithState | null>>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -154,7 +154,7 @@ export class CheckpointBranch {
    * The checkpoint with which to answer LangGraph's read of a checkpoint (`id` null: of the latest), if the graph at `ns` begins a branch
    * there. Undefined if it does not; the caller then reads the stored checkpoint.
    */
-  startPosition(ns: string, id: string | null): Promise<Position | null> | undefined {
+  startPosition(ns: string, id: string | null): Promise<CheckpointWithState | null> | undefined {
     const made = this.#forks.get(ns);
     if (made !== undefined) return made.then((fork) => this.#again(fork, ns, id));
     const { position } = this.#parts;
@@ -168,7 +168,7 @@ export class CheckpointBranch {
       : this.#fork(ns, this.#forkWithin(ns, first, within));
   }
 
-  #fork(ns: string, made: Promise<Position | null>): Promise<Position | null> {
+  #fork(ns: string, made: Promise<CheckpointWithState | null>): Promise<CheckpointWithState | null> {
     this.#forks.set(ns, made);
     return made;
   }
@@ -177,7 +177,11 @@ export class CheckpointBranch {
    * Handles a read after the fork was made. The fork is returned for its id, and as the latest checkpoint, because LangGraph reads the
    * latest checkpoint to find out whether it has to fork by itself.
    */
-  #again(fork: Position | null, ns: string, id: string | null): Promise<Position | null> | Position | null {
+  #again(
+    fork: CheckpointWithState | null,
+    ns: string,
+    id: string | null,
+  ): Promise<CheckpointWithState | null> | CheckpointWithState | null {
     return fork !== null && (id === null || id === fork.head?.id) ? fork : this.#parts.stage.read(ns, id);
   }
 
@@ -185,7 +189,7 @@ export class CheckpointBranch {
    * Makes the fork of the root graph. If the named checkpoint is the latest one, and no subgraph begins a branch, returns that checkpoint:
    * continuing from it needs no fork.
    */
-  async #forkOfRoot(position: Position): Promise<Position | null> {
+  async #forkOfRoot(position: CheckpointWithState): Promise<CheckpointWithState | null> {
     const { stage } = this.#parts;
     const newest = this.#startsInSubgraph ? null : ((await stage.read("", null))?.head?.id ?? null);
     return newest === position.head?.id ? position : this.#forkOf(position, "");
@@ -195,7 +199,7 @@ export class CheckpointBranch {
     ns: string,
     first: SubgraphCheckpoint,
     within: readonly SubgraphCheckpoint[],
-  ): Promise<Position | null> {
+  ): Promise<CheckpointWithState | null> {
     const { recorder, stage } = this.#parts;
     const position = await stage.read(first.ns, first.id);
     if (position === null || position.head === null) return null;
@@ -215,7 +219,7 @@ export class CheckpointBranch {
     return parents;
   }
 
-  #forkOf(position: Position, ns: string): Position {
+  #forkOf(position: CheckpointWithState, ns: string): CheckpointWithState {
     const { head } = position;
     if (head === null) return position;
     const { library, run, source, put } = this.#parts;

@@ -5,13 +5,18 @@ import type {
   CheckpointPendingWrite,
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
-import { emptyWrites, type ChannelChange, type NewCheckpoint, type TaskWrites } from "../model/checkpoint.ts";
+import {
+  emptyWrites,
+  type ChannelChange,
+  type NewCheckpoint,
+  type PendingTaskWrites,
+} from "../model/checkpoint.ts";
 import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Position } from "../ports/engine.ts";
-import type { Library } from "./user-library.ts";
-import type { SaverCheckpoint } from "./saver-checkpoints.ts";
+import type { CheckpointWithState } from "../ports/engine.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
+import type { SaverCheckpoint } from "./saver-inputs.ts";
 import { deserialise, deserialiseMembers } from "./deserialisation.ts";
 import { isEqualData } from "./serialisation.ts";
 
@@ -116,7 +121,11 @@ export function storedLangGraphData(engine: JsonObject | null): LangGraphCheckpo
  * Converts a stored checkpoint to the form in which LangGraph reads it. The result is a copy, so nodes that modify it do not modify what is
  * stored. If another engine has made the checkpoint, each channel gets version 1.
  */
-export function checkpointTupleOf(library: Library, thread: string, position: Position): CheckpointTuple {
+export function checkpointTupleOf(
+  library: LangGraphLibrary,
+  thread: string,
+  position: CheckpointWithState,
+): CheckpointTuple {
   const { head, values, writes } = position;
   if (head === null) throw new TypeError("There is no checkpoint here");
   const part = storedLangGraphData(head.engine);
@@ -178,8 +187,8 @@ interface TaskSite {
 export function addWrites(
   site: TaskSite,
   writes: readonly (readonly [channel: string, value: unknown])[],
-  before: TaskWrites = emptyWrites(site),
-): TaskWrites {
+  before: PendingTaskWrites = emptyWrites(site),
+): PendingTaskWrites {
   const special: Record<string, unknown> = { ...specialOf(before) };
   const stored: StoredWrite[] = [...storedOf(before)];
   const taken = stored.length === 0 ? null : new Set(stored.map(([, , place], i) => place ?? i));
@@ -210,16 +219,16 @@ export function addWrites(
   return asked.length === 0 ? done : { ...done, answered: asked };
 }
 
-function specialOf({ steps }: TaskWrites): JsonObject {
+function specialOf({ steps }: PendingTaskWrites): JsonObject {
   const special = steps["lg"];
   return isObject(special) ? special : {};
 }
 
-function storedOf({ result }: TaskWrites): readonly StoredWrite[] {
+function storedOf({ result }: PendingTaskWrites): readonly StoredWrite[] {
   return (result?.goto ?? []) as readonly StoredWrite[];
 }
 
-function pendingOf(library: Library, left: TaskWrites): CheckpointPendingWrite[] {
+function pendingOf(library: LangGraphLibrary, left: PendingTaskWrites): CheckpointPendingWrite[] {
   const special: StoredWrite[] = Object.entries(specialOf(left));
   return [...storedOf(left), ...special].map(([channel, value]) => [
     left.task,

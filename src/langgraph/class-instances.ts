@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Library } from "./user-library.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
 
 /** The data of an object. `kind`: the name of its class, or null for an object without a class that can be restored. */
 export interface ObjectData {
@@ -74,7 +74,11 @@ function messageOf(message: Message): ObjectData {
  * Creates an object of a class of the library from the name and members that {@link toObjectData} has returned. Undefined if the class is
  * unknown, or its constructor throws: the value then becomes plain data.
  */
-export function createInstance(library: Library, kind: string, members: JsonObject): object | undefined {
+export function createInstance(
+  library: LangGraphLibrary,
+  kind: string,
+  members: JsonObject,
+): object | undefined {
   if (kind.startsWith(MESSAGE_PREFIX))
     return messageFrom(library, kind.slice(MESSAGE_PREFIX.length), members);
   switch (kind) {
@@ -120,7 +124,7 @@ const BY_TYPE: { readonly [type: string]: string } = {
   remove: "RemoveMessage",
 };
 
-function messageFrom({ messages }: Library, name: string, members: JsonObject): object | undefined {
+function messageFrom({ messages }: LangGraphLibrary, name: string, members: JsonObject): object | undefined {
   const { type, name: named, example, usage_metadata: usage, ...fields } = members;
   if (type === "remove") delete (fields as { content?: unknown }).content;
   const known = CLASS.test(name) && Object.hasOwn(messages, name);

@@ -1,14 +1,14 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import { ClassInstance, NonJsonValue } from "../model/non-json-data.ts";
 import { createInstance } from "./class-instances.ts";
-import type { Library } from "./user-library.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
 import { rememberCopy } from "./serialisation.ts";
 
 /**
  * Restores a copy of a value from the data that `serialise` has made of it. Objects get the library's classes again; an object whose class
  * is unknown becomes plain data. As long as the copy is not modified, `serialise` returns the identical data for it.
  */
-export function deserialise(library: Library, value: unknown, depth = 0): unknown {
+export function deserialise(library: LangGraphLibrary, value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof NonJsonValue) return reviveValue(library, value, depth);
   if (Array.isArray(value)) {
@@ -27,7 +27,7 @@ export function deserialise(library: Library, value: unknown, depth = 0): unknow
   return made ?? members;
 }
 
-export function deserialiseMembers(library: Library, values: JsonObject): Record<string, unknown> {
+export function deserialiseMembers(library: LangGraphLibrary, values: JsonObject): Record<string, unknown> {
   const made: Record<string, unknown> = {};
   for (const key of Object.keys(values)) made[key] = deserialise(library, values[key]);
   return made;
@@ -49,7 +49,7 @@ const VIEWS = {
   Uint8ClampedArray,
 } as const;
 
-function reviveValue(library: Library, stored: NonJsonValue, depth: number): unknown {
+function reviveValue(library: LangGraphLibrary, stored: NonJsonValue, depth: number): unknown {
   const { kind, data } = NonJsonValue.of(stored);
   switch (kind) {
     case "undefined":
@@ -66,7 +66,7 @@ function reviveValue(library: Library, stored: NonJsonValue, depth: number): unk
   }
 }
 
-function reviveObject(library: Library, stored: NonJsonValue): object {
+function reviveObject(library: LangGraphLibrary, stored: NonJsonValue): object {
   const { kind, data } = NonJsonValue.of(stored);
   switch (kind) {
     case "date":

@@ -1,10 +1,10 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { toPlainError, type PlainError } from "../model/errors.ts";
-import type { Position } from "../ports/engine.ts";
+import type { CheckpointWithState } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import type { InterceptedCall, CallReceiver } from "./intercepted-call.ts";
-import type { SaverCheckpoint, RawWrites } from "./saver-checkpoints.ts";
-import type { SaverIo } from "./saver.ts";
+import type { SaverCheckpoint, SaverWrites } from "./saver-inputs.ts";
+import type { SaverIo } from "./checkpoint-saver.ts";
 import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 
 /** An event of LangGraph's execution. */
@@ -17,7 +17,7 @@ export type LangGraphEvent =
     }
   | { readonly kind: "event"; readonly event: StreamEvent }
   | { readonly kind: "put"; readonly raw: SaverCheckpoint }
-  | { readonly kind: "writes"; readonly raw: RawWrites }
+  | { readonly kind: "writes"; readonly raw: SaverWrites }
   | { readonly kind: "called"; readonly called: InterceptedCall }
   | { readonly kind: "ended"; readonly error: PlainError | null };
 
@@ -28,12 +28,13 @@ export type LangGraphEvent =
 export class LangGraphEventQueue implements CallReceiver, SaverIo {
   readonly ids: CheckpointIdMap;
   readonly #stage: EngineHost;
-  readonly #position: Position;
+  readonly #position: CheckpointWithState;
   readonly #takeIn: (events: readonly LangGraphEvent[]) => void;
   /** Called when LangGraph reads a stored checkpoint of a subgraph. `position`: the checkpoint, its state and its pending writes. */
-  onRead: (ns: string, position: Position) => void = () => undefined;
+  onRead: (ns: string, position: CheckpointWithState) => void = () => undefined;
   /** Called at each read of a checkpoint. If it returns undefined, the stored checkpoint is read. */
-  branchPosition: (ns: string, id: string | null) => Promise<Position | null> | undefined = () => undefined;
+  branchPosition: (ns: string, id: string | null) => Promise<CheckpointWithState | null> | undefined = () =>
+    undefined;
   #events: LangGraphEvent[] = [];
   #isScheduled = false;
   #stopped = false;
@@ -42,7 +43,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
   constructor(
     ids: CheckpointIdMap,
     stage: EngineHost,
-    position: Position,
+    position: CheckpointWithState,
     takeIn: (events: readonly LangGraphEvent[]) => void,
   ) {
     this.ids = ids;
@@ -67,7 +68,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
 
   // --- calls of the saver ---
 
-  async read(ns: string, id: string | null): Promise<Position | null> {
+  async read(ns: string, id: string | null): Promise<CheckpointWithState | null> {
     const { head } = this.#position;
     const begun = this.branchPosition(ns, id);
     if (begun !== undefined) return begun;
@@ -80,7 +81,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
   history(
     ns: string,
     query: { readonly before?: string; readonly limit: number },
-  ): Promise<readonly Position[]> {
+  ): Promise<readonly CheckpointWithState[]> {
     return this.#stage.history({ ns, ...query });
   }
 
@@ -88,7 +89,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     if (!this.#over) this.#push({ kind: "put", raw });
   }
 
-  putWrites(raw: RawWrites): void {
+  putWrites(raw: SaverWrites): void {
     if (this.#over) return;
     // After a stop, the error of a task is ignored: the task has not failed, it was only stopped.
     if (this.#stopped && raw.isError) return;

@@ -1,11 +1,11 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { PUSH_KIND } from "../graph/superstep.ts";
 import type { NewCheckpoint } from "../model/checkpoint.ts";
-import type { Interrupt, Interrupts } from "../model/interrupt.ts";
+import type { Interrupt, InterruptsByTask } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { earlierTaskResultsOf } from "../model/shown-task-results.ts";
+import { earlierTaskResultsOf } from "../model/earlier-task-results.ts";
 import { stringifyJson } from "../model/stringify-json.ts";
-import type { Emission, Position, ExecutionServices } from "../ports/engine.ts";
+import type { Emission, CheckpointWithState, ExecutionServices } from "../ports/engine.ts";
 import { PendingWrites, type TaskKey } from "./pending-writes.ts";
 import {
   type CheckpointPayload,
@@ -16,7 +16,7 @@ import {
   taskPathOf,
   toVisibleState,
 } from "./graph-progress.ts";
-import type { SaverCheckpoint, RawWrites } from "./saver-checkpoints.ts";
+import type { SaverCheckpoint, SaverWrites } from "./saver-inputs.ts";
 import { isEqualData, serialise } from "./serialisation.ts";
 import { TasksById } from "./tasks-by-id.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
@@ -38,7 +38,7 @@ interface ResultPayload {
 
 interface Parts {
   readonly source: Pick<ExecutionServices, "now" | "checkpointId">;
-  readonly position: Position;
+  readonly position: CheckpointWithState;
   readonly marks: CheckpointRunData;
   readonly input: JsonObject | null;
   readonly messages: MessageRecorder;
@@ -68,7 +68,7 @@ export class ExecutionRecorder {
   /** When the node functions of tasks threw, in epoch milliseconds, by task id. */
   readonly #failures = new Map<string, number>();
   /** Stored checkpoints of subgraphs that were read in this attempt, by namespace. */
-  readonly #read = new Map<string, Position>();
+  readonly #read = new Map<string, CheckpointWithState>();
   /**
    * True if {@link forgetPastSteps} may have something to forget: a graph has made a checkpoint since the last call, or the last call had
    * to keep a task that was in use.
@@ -113,7 +113,7 @@ export class ExecutionRecorder {
 
   // --- LangGraph's events ---
 
-  read(ns: string, position: Position): void {
+  read(ns: string, position: CheckpointWithState): void {
     if (!this.#loops.has(ns)) this.#read.set(ns, position);
     this.pendingWrites.addStored(position.writes);
   }
@@ -138,7 +138,7 @@ export class ExecutionRecorder {
     loop.checkNodes(id, payload, this.#raws.get(`${loop.ns} ${id}`));
   }
 
-  putWrites(raw: RawWrites): void {
+  putWrites(raw: SaverWrites): void {
     this.pendingWrites.add(raw, this.tasks.get(raw.task)?.name);
   }
 
@@ -371,7 +371,7 @@ export class ExecutionRecorder {
   }
 
   /** The pending interrupts of the root graph, by task id. */
-  pendingInterrupts(): Interrupts {
+  pendingInterrupts(): InterruptsByTask {
     const { next, id } = this.root;
     const all: Record<string, readonly Interrupt[]> = {};
     for (const { id: task } of next) {

@@ -6,7 +6,7 @@ import { type FactoryRuntime, READ_ONLY_RUNTIME } from "./factory-runtime.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { ModuleExport } from "../model/module-export.ts";
 import type { LibraryGraph } from "../ports/library-graph.ts";
-import { resolveLibrary, type Library } from "./user-library.ts";
+import { resolveLibrary, type LangGraphLibrary } from "./user-library.ts";
 
 // The types of a graph's nodes and channels are defined by the user, so they are not known here.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -14,7 +14,7 @@ export type CompiledGraph = Pregel<any, any>;
 
 /** A LangGraph.js graph that a file exports. */
 export interface LoadedLangGraph extends LibraryGraph {
-  readonly library: Library;
+  readonly library: LangGraphLibrary;
   /** The graph as it was loaded. If the file exports a factory, it was called with an empty configuration. */
   readonly graph: CompiledGraph;
   /**

@@ -2,13 +2,13 @@ import type { CheckpointHead, NewCheckpoint, PlannedTask } from "../model/checkp
 import { START } from "../graph/definition-checks.ts";
 import { PULL_KIND, PUSH_KIND } from "../graph/superstep.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Emission, Position } from "../ports/engine.ts";
+import type { Emission, CheckpointWithState } from "../ports/engine.ts";
 import {
   withStoredSubgraphStarts,
   type BranchStart,
   withBranchSubgraphStarts,
 } from "./branch-from-checkpoint.ts";
-import type { SaverCheckpoint } from "./saver-checkpoints.ts";
+import type { SaverCheckpoint } from "./saver-inputs.ts";
 import { type ParentCheckpointData, toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
@@ -69,7 +69,12 @@ export class GraphProgress {
   /** The last checkpoint. The changes of the next checkpoint are computed against it. */
   #base: ParentCheckpointData & { readonly id: string | null };
 
-  constructor(ns: string, position: Position | null, marks: CheckpointRunData, hidden: ReadonlySet<string>) {
+  constructor(
+    ns: string,
+    position: CheckpointWithState | null,
+    marks: CheckpointRunData,
+    hidden: ReadonlySet<string>,
+  ) {
     this.ns = ns;
     this.hidden = hidden;
     this.#marks = marks;

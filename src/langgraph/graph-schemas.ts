@@ -2,7 +2,7 @@ import { JSON_SCHEMA_DIALECT } from "../graph/json-schema-conversion.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { TypeSchemas } from "../ports/graph-type-schemas.ts";
-import type { Library } from "./user-library.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
 
 /** Definitions that LangGraph's graph builder stores. They are not a public API, so each may be missing. */
@@ -25,7 +25,7 @@ export type ReadTypes = () => Promise<ReadonlyMap<string, TypeSchemas> | null>;
  * from the reducer and default of common channels. In the state schema, no member is required.
  */
 export function langGraphSchemas(
-  library: Library,
+  library: LangGraphLibrary,
   graph: CompiledGraph,
   graph_id: string,
   types?: TypeSchemas,
@@ -65,7 +65,7 @@ export function langGraphSchemas(
 
 /** The JSON Schemas of a graph. Its TypeScript types are read only if its state is not defined by schemas. */
 export async function schemasWithTypes(
-  library: Library,
+  library: LangGraphLibrary,
   graph: CompiledGraph,
   graph_id: string,
   readTypes: ReadTypes,
@@ -75,7 +75,7 @@ export async function schemasWithTypes(
 }
 
 /** Whether the graph's state is defined by schemas. */
-function isDescribed({ schema }: Library, graph: CompiledGraph): boolean {
+function isDescribed({ schema }: LangGraphLibrary, graph: CompiledGraph): boolean {
   try {
     return isObject(schema.getUpdateTypeSchema(graph));
   } catch {
@@ -89,7 +89,7 @@ function isDescribed({ schema }: Library, graph: CompiledGraph): boolean {
  * @param names the names of subgraphs that are also served as separate graphs
  */
 export async function subgraphSchemas(
-  library: Library,
+  library: LangGraphLibrary,
   graph: CompiledGraph,
   names: ReadonlyMap<CompiledGraph, string>,
   readTypes: ReadTypes = async () => null,
@@ -133,13 +133,13 @@ interface AnyChannel {
   readonly initialValueFactory?: unknown;
 }
 
-function annotation({ langgraph }: Library, title: string, spec: Spec): JsonObject {
+function annotation({ langgraph }: LangGraphLibrary, title: string, spec: Spec): JsonObject {
   const keys = Object.keys(spec).filter((key) => !/^(__|branch:|join:)/.test(key));
   const properties = keys.map((key) => [key, described(langgraph, spec[key])] as const);
   return { $schema: JSON_SCHEMA_DIALECT, title, type: "object", properties: Object.fromEntries(properties) };
 }
 
-function described({ messagesStateReducer }: Library["langgraph"], channel: unknown): JsonObject {
+function described({ messagesStateReducer }: LangGraphLibrary["langgraph"], channel: unknown): JsonObject {
   const { operator, initialValueFactory: initial } = (
     typeof channel === "object" && channel !== null ? channel : {}
   ) as AnyChannel;

@@ -1,14 +1,14 @@
 import { emptyWrites } from "../model/checkpoint.ts";
 import { toPlainError, ServiceError, type PlainError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { showsEarlierTaskResults } from "../model/shown-task-results.ts";
+import { showsEarlierTaskResults } from "../model/earlier-task-results.ts";
 import type { RunRecord } from "../model/run.ts";
 import type {
   Execution,
   Subgraph,
   NodeCall,
   Plan,
-  Position,
+  CheckpointWithState,
   SettledTask,
   ExecutionServices,
   EngineStep,
@@ -26,11 +26,11 @@ import {
   settledTaskOfWrites,
   takeRecordedStep,
 } from "./task-conversion.ts";
-import { answerRefusal, checkpointRunDataOf, pendingInterruptIds } from "./graph-input.ts";
+import { answerRefusal, checkpointRunDataOf, pendingInterruptIds } from "./run-invocation.ts";
 import { CheckpointBranch } from "./branch-from-checkpoint.ts";
 import type { LoadedLangGraph } from "./exported-graph.ts";
 import type { GraphProgress } from "./graph-progress.ts";
-import { inOneTurn } from "./serialisation.ts";
+import { withoutRepeatedComparisons } from "./serialisation.ts";
 import { MessageRecorder } from "./message-recorder.ts";
 import { untrackedKeys } from "./untracked-channels.ts";
 
@@ -44,7 +44,7 @@ export type DriveGraph = (execution: HostedExecution, signal: AbortSignal) => Pr
  */
 export class HostedExecution implements Execution {
   readonly run: RunRecord;
-  readonly position: Position;
+  readonly position: CheckpointWithState;
   readonly hosted: LoadedLangGraph;
   readonly #source: ExecutionServices;
   readonly #stage: EngineHost;
@@ -73,7 +73,7 @@ export class HostedExecution implements Execution {
 
   constructor(
     run: RunRecord,
-    position: Position,
+    position: CheckpointWithState,
     hosted: LoadedLangGraph,
     {
       source,
@@ -217,7 +217,7 @@ export class HostedExecution implements Execution {
   /** Processes a batch of events. At this time, LangGraph waits for node functions, or has ended. */
   #takeIn(heard: readonly LangGraphEvent[]): void {
     try {
-      inOneTurn(() => {
+      withoutRepeatedComparisons(() => {
         // Streamed events of a batch may name a checkpoint before it was put to the saver, so puts are processed first.
         for (const one of heard) if (one.kind === "put") this.#recorder.put(one.raw);
         // All events are checked before any of them is processed: if the run cannot continue, its pending tasks must stay as they were.

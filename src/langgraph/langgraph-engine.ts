@@ -2,7 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { isResume } from "../graph/interrupts.ts";
 import { ServiceError } from "../model/errors.ts";
-import type { Interrupts } from "../model/interrupt.ts";
+import type { InterruptsByTask } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Engine, NodeCall, RunRefusal, UnadmittedRun } from "../ports/engine.ts";
 import type { GraphTypes } from "../ports/graph-type-schemas.ts";
@@ -11,12 +11,12 @@ import { NodeCallContext } from "./intercepted-call.ts";
 import { drawOutline } from "../graph/statechart-drawing.ts";
 import { langGraphDrawing, langGraphOutline } from "./graph-drawing.ts";
 import { HostedExecution, type DriveGraph } from "./hosted-execution.ts";
-import { copyGraph, hostGraph, compiledGraphAt, TAG_HIDDEN } from "./node-interception.ts";
-import { answerRefusal, langGraphInput, streamOptionsOf, wantsEvents } from "./graph-input.ts";
-import type { Library } from "./user-library.ts";
+import { copyGraph, interceptNodes, compiledGraphAt, TAG_HIDDEN } from "./node-interception.ts";
+import { answerRefusal, langGraphInput, streamOptionsOf, requestsLangChainEvents } from "./run-invocation.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 import type { FactoryRuntime } from "./factory-runtime.ts";
-import { attemptSaver } from "./saver.ts";
+import { attemptSaver } from "./checkpoint-saver.ts";
 import { createBaseStore, AttemptStoreAccess } from "./base-store.ts";
 import { schemasWithTypes, type ReadTypes, subgraphSchemas } from "./graph-schemas.ts";
 import { computeStateUpdate } from "./state-update.ts";
@@ -43,8 +43,8 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
   /** The executions of current attempts, by run id. */
   const open = new Map<string, HostedExecution>();
 
-  function hostedOf(library: Library, graph: CompiledGraph): CompiledGraph {
-    const known = hosted.get(graph) ?? hostGraph(library, graph, scopes.intercept);
+  function hostedOf(library: LangGraphLibrary, graph: CompiledGraph): CompiledGraph {
+    const known = hosted.get(graph) ?? interceptNodes(library, graph, scopes.intercept);
     hosted.set(graph, known);
     return known;
   }
@@ -99,7 +99,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
       );
     },
     refuses: (run, interrupts, _, unfinished = false) => refuses(run, interrupts, unfinished),
-    recordsEvents: wantsEvents,
+    recordsEvents: requestsLangChainEvents,
     open(run, position, source, stage) {
       const loaded = found(run.graph_id);
       const { library } = loaded;
@@ -167,7 +167,7 @@ async function follow(graph: CompiledGraph, execution: HostedExecution, signal: 
   try {
     const input = langGraphInput(hosted.library, run, position);
     const options = streamOptionsOf(run, position, signal);
-    const chunks = wantsEvents(run)
+    const chunks = requestsLangChainEvents(run)
       ? chunksBesideEvents(graph, input, options, (event) => execution.events.event(event))
       : chunksOf(hosted.library, graph, input, options);
     for await (const [ns, mode, payload] of chunks) execution.events.chunk(ns, mode, payload);
@@ -186,7 +186,7 @@ type Chunk = readonly [ns: readonly string[], mode: string, payload: unknown];
  * chunk through three nested web streams and race it against the signal.
  */
 function chunksOf(
-  { runnables }: Library,
+  { runnables }: LangGraphLibrary,
   graph: CompiledGraph,
   input: unknown,
   options: ReturnType<typeof streamOptionsOf>,
@@ -230,7 +230,7 @@ async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Prom
 /** The reason to refuse a run before it is admitted; null if it is not refused. */
 function refuses(
   { kwargs }: UnadmittedRun,
-  interrupts: Interrupts | null,
+  interrupts: InterruptsByTask | null,
   unfinished: boolean,
 ): RunRefusal | null {
   const { command, config } = kwargs;

@@ -1,7 +1,7 @@
 import type { AIMessageChunk, BaseMessage } from "@langchain/core/messages";
 import type { Fact } from "../model/run-event.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Library } from "./user-library.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
 import { PUSH_KIND } from "../graph/superstep.ts";
 import { serialise } from "./serialisation.ts";
 
@@ -13,7 +13,7 @@ const OMITTED_MEMBERS: ReadonlySet<string> = new Set(["id", "type", "name", "exa
 
 /** Records the messages that LangGraph streams as entries of the run's event log (`Fact`). */
 export class MessageRecorder {
-  readonly #library: Library;
+  readonly #library: LangGraphLibrary;
   /** Adds an entry to the run's event log, and returns the number of its first event. */
   readonly #emit: (fact: Fact) => number;
   /** Messages that are being streamed: the number of the first event of each message, by message id. */
@@ -21,7 +21,7 @@ export class MessageRecorder {
   /** The ids of messages that were emitted completely. */
   readonly #whole = new Set<string>();
 
-  constructor(library: Library, emit: (fact: Fact) => number) {
+  constructor(library: LangGraphLibrary, emit: (fact: Fact) => number) {
     this.#library = library;
     this.#emit = emit;
   }

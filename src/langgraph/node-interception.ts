@@ -1,7 +1,7 @@
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
-import type { Library } from "./user-library.ts";
+import type { LangGraphLibrary } from "./user-library.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
-import { flattenNode, isSequence } from "./flatten-sequence.ts";
+import { flattenNode, isSequence } from "./flatten-node.ts";
 import { addListNamespaces } from "./base-store.ts";
 
 /** A node that is about to run. `run` calls its node function. The argument of `run` replaces members of the configuration. */
@@ -24,8 +24,8 @@ export const TAG_HIDDEN = "langsmith:hidden";
  * Copies a compiled graph so that its nodes, and the nodes of its subgraphs, call `intercept` instead of their node functions. Everything
  * else, such as writes and edges, stays the same. The given graph is not modified.
  */
-export function hostGraph(
-  library: Library,
+export function interceptNodes(
+  library: LangGraphLibrary,
   graph: CompiledGraph,
   intercept: Intercept,
   done = new Map<CompiledGraph, CompiledGraph>(),
@@ -56,7 +56,7 @@ export function copyGraph(graph: CompiledGraph): CompiledGraph {
 }
 
 function hostNode(
-  library: Library,
+  library: LangGraphLibrary,
   name: string,
   node: PregelNode,
   intercept: Intercept,
@@ -64,7 +64,7 @@ function hostNode(
 ): PregelNode {
   const subgraphs = [...(node.subgraphs ?? []), node.bound].flatMap((part) => graphsIn(part as Runnable));
   const hosted = new Map(
-    [...new Set(subgraphs)].map((inner) => [inner, hostGraph(library, inner, intercept, done)] as const),
+    [...new Set(subgraphs)].map((inner) => [inner, interceptNodes(library, inner, intercept, done)] as const),
   );
   const copy = clone(node);
   copy.bound = actorRunnable(library, name, replaced(library, node.bound as Runnable, hosted), intercept);
@@ -76,7 +76,7 @@ const clone = (node: PregelNode) =>
   Object.assign(Object.create(Object.getPrototypeOf(node) as object) as PregelNode, node);
 
 /** Makes the node return its flattened runnable ({@link flattenNode}), which is made only once. */
-function withNode(library: Library, node: PregelNode): PregelNode {
+function withNode(library: LangGraphLibrary, node: PregelNode): PregelNode {
   const whole = node.getNode();
   if (whole === undefined) return node;
   const step = flattenNode(library, whole, node.bound);
@@ -92,9 +92,9 @@ function graphsIn(part: Runnable): readonly CompiledGraph[] {
   return isSequence(part) ? part.steps.flatMap(graphsIn) : [];
 }
 
-/** The runnable of a node function, in which graphs are replaced by their copies from {@link hostGraph}. */
+/** The runnable of a node function, in which graphs are replaced by their copies from {@link interceptNodes}. */
 function replaced(
-  library: Library,
+  library: LangGraphLibrary,
   body: Runnable,
   hosted: ReadonlyMap<CompiledGraph, CompiledGraph>,
 ): Runnable {
@@ -107,7 +107,12 @@ function replaced(
 }
 
 /** A runnable that takes the place of a node function and calls `intercept`. */
-function actorRunnable(library: Library, name: string, body: Runnable, intercept: Intercept): Runnable {
+function actorRunnable(
+  library: LangGraphLibrary,
+  name: string,
+  body: Runnable,
+  intercept: Intercept,
+): Runnable {
   return library.makeRunnable(body.getName(), (input, options) => {
     addListNamespaces((options as { readonly store?: unknown }).store);
     const run: InterceptedNode["run"] = (given) =>

@@ -1,7 +1,7 @@
-import { emptyWrites, type TaskWrites } from "../model/checkpoint.ts";
+import { emptyWrites, type PendingTaskWrites } from "../model/checkpoint.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject } from "../model/json.ts";
-import type { RawWrites } from "./saver-checkpoints.ts";
+import type { SaverWrites } from "./saver-inputs.ts";
 import { addWrites } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
@@ -9,27 +9,27 @@ import { serialise } from "./serialisation.ts";
 const NULL_TASK_ID = "00000000-0000-0000-0000-000000000000";
 
 /** Identifies a task: its namespace, the checkpoint at which it was planned, and its id. */
-export type TaskKey = Pick<TaskWrites, "ns" | "checkpoint" | "task">;
+export type TaskKey = Pick<PendingTaskWrites, "ns" | "checkpoint" | "task">;
 
 const keyOf = ({ ns, checkpoint, task }: TaskKey) => `${ns} ${checkpoint} ${task}`;
 
 /** Pending writes of a run's tasks, and which of them have changed since they were passed to the run's actor. */
 export class PendingWrites {
-  readonly #byTask = new Map<string, TaskWrites>();
+  readonly #byTask = new Map<string, PendingTaskWrites>();
   /** The keys of tasks whose writes have changed, in the order of the writes. */
   readonly #changed = new Set<string>();
   /** The origin of each interrupt, by interrupt id: the path of tasks to the innermost task that wrote the interrupt. */
   readonly #asked = new Map<string, readonly string[]>();
 
-  addStored(writes: readonly TaskWrites[]): void {
+  addStored(writes: readonly PendingTaskWrites[]): void {
     for (const left of writes) if (!this.#byTask.has(keyOf(left))) this.#byTask.set(keyOf(left), left);
   }
 
-  get(taskKey: TaskKey): TaskWrites | undefined {
+  get(taskKey: TaskKey): PendingTaskWrites | undefined {
     return this.#byTask.get(keyOf(taskKey));
   }
 
-  add({ ns, checkpoint, task, writes }: RawWrites, name: string | undefined): void {
+  add({ ns, checkpoint, task, writes }: SaverWrites, name: string | undefined): void {
     const site = { ns, checkpoint, task, name: name ?? (task === NULL_TASK_ID ? "__input__" : "") };
     for (const [channel, value] of writes) if (channel === "__interrupt__") this.#noteOrigin(site, value);
     const record = addWrites(site, writes, this.get(site) ?? emptyWrites(site));
@@ -40,14 +40,14 @@ export class PendingWrites {
     else this.set(record);
   }
 
-  set(left: TaskWrites): void {
+  set(left: PendingTaskWrites): void {
     const key = keyOf(left);
     this.#byTask.set(key, left);
     this.#changed.add(key);
   }
 
   /** Forgets writes for which `isPast` returns true, except those that were not passed to the run's actor yet. */
-  forget(isPast: (left: TaskWrites) => boolean): void {
+  forget(isPast: (left: PendingTaskWrites) => boolean): void {
     for (const [key, left] of this.#byTask) {
       if (!this.#changed.has(key) && isPast(left)) this.#byTask.delete(key);
     }
@@ -62,8 +62,8 @@ export class PendingWrites {
   }
 
   /** Returns the changed writes for which `isIt` returns true, and marks them as passed to the run's actor. */
-  takeChanged(isIt: (left: TaskWrites) => boolean): readonly TaskWrites[] {
-    const taken: TaskWrites[] = [];
+  takeChanged(isIt: (left: PendingTaskWrites) => boolean): readonly PendingTaskWrites[] {
+    const taken: PendingTaskWrites[] = [];
     for (const key of this.#changed) {
       const left = this.#byTask.get(key);
       if (left === undefined || !isIt(left)) continue;

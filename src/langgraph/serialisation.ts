@@ -6,20 +6,20 @@ import { toObjectData } from "./class-instances.ts";
 /** The last data copy of each object that was serialised. All servers of a process share this map. */
 const shown = new WeakMap<object, unknown>();
 
-/** Objects that were serialised during the current call of `inOneTurn`; null outside such a call. */
-let turn: Set<object> | null = null;
+/** Objects that were serialised during the current call of `withoutRepeatedComparisons`; null outside such a call. */
+let compared: Set<object> | null = null;
 
 /**
  * Runs `work` synchronously. During the call, each object that is serialised is compared with its earlier copy only once. `work` MUST NOT
  * run user code, because changes after that comparison would be missed.
  */
-export function inOneTurn(work: () => void): void {
-  const before = turn;
-  turn ??= new Set();
+export function withoutRepeatedComparisons(work: () => void): void {
+  const before = compared;
+  compared ??= new Set();
   try {
     work();
   } finally {
-    turn = before;
+    compared = before;
   }
 }
 
@@ -31,7 +31,7 @@ export function inOneTurn(work: () => void): void {
 export function rememberCopy(live: object, as: unknown, depth: number): void {
   if (depth > 1 && !(as instanceof ClassInstance)) return;
   shown.set(live, as);
-  turn?.add(live);
+  compared?.add(live);
 }
 
 /**
@@ -67,8 +67,8 @@ function objectAt(value: object, depth: number): unknown {
   if (depth >= MAX_DEPTH)
     throw new Unstorable(`it contains itself, or is nested deeper than ${MAX_DEPTH} levels`);
   const before = shown.get(value);
-  if (before !== undefined && (turn?.has(value) === true || shows(before, value))) {
-    turn?.add(value);
+  if (before !== undefined && (compared?.has(value) === true || shows(before, value))) {
+    compared?.add(value);
     return before;
   }
   const now = copyOf(value, depth);

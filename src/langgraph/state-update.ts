@@ -1,14 +1,14 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { ServiceError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Position, ExecutionServices } from "../ports/engine.ts";
+import type { CheckpointWithState, ExecutionServices } from "../ports/engine.ts";
 import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-update.ts";
 import { copyGraph } from "./node-interception.ts";
-import { toLangGraphCommand } from "./graph-input.ts";
+import { toLangGraphCommand } from "./run-invocation.ts";
 import { type CheckpointPayload, plannedTaskOf, toVisibleState } from "./graph-progress.ts";
-import type { SaverCheckpoint } from "./saver-checkpoints.ts";
+import type { SaverCheckpoint } from "./saver-inputs.ts";
 import { toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
-import { attemptSaver } from "./saver.ts";
+import { attemptSaver } from "./checkpoint-saver.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 
@@ -23,7 +23,7 @@ export async function computeStateUpdate(
   loaded: LoadedLangGraph,
   hosted: CompiledGraph,
   update: StateUpdate,
-  position: Position,
+  position: CheckpointWithState,
   source: ExecutionServices,
 ): Promise<StateUpdateResult> {
   const { library, hash } = loaded;

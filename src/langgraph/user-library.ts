@@ -13,7 +13,7 @@ import { isObject } from "../model/json.ts";
 import { type MakeRunnable, runnableMaker } from "./untraced-runnable.ts";
 
 /** The LangGraph.js packages that are installed in a user's project, in one module format. They are never Heddle's own copy. */
-export interface Library {
+export interface LangGraphLibrary {
   readonly langgraph: typeof LangGraph;
   readonly pregel: typeof PregelModule;
   readonly schema: typeof SchemaModule;
@@ -47,14 +47,14 @@ export async function resolveLibrary(
   file: string,
   graph: unknown,
   alsoIn: readonly string[] = [],
-): Promise<Library> {
+): Promise<LangGraphLibrary> {
   const installed = new Map<string, { readonly file: string; readonly found: Package }>();
   for (const path of [file, ...alsoIn]) {
     const found = packageAt(NAME, path);
     if (found !== undefined && !installed.has(found.manifest))
       installed.set(found.manifest, { file: path, found });
   }
-  let first: Library | undefined;
+  let first: LangGraphLibrary | undefined;
   for (const { file: importer, found } of installed.values()) {
     const library = await libraryFor(importer, found, graph);
     if (isOf(library, graph)) return library;
@@ -64,7 +64,7 @@ export async function resolveLibrary(
   throw refusal(`${file} exports a LangGraph.js graph, and its project has no ${NAME}: npm install ${NAME}`);
 }
 
-async function libraryFor(file: string, found: Package, graph: unknown): Promise<Library> {
+async function libraryFor(file: string, found: Package, graph: unknown): Promise<LangGraphLibrary> {
   const { version } = found;
   const [major] = numbersOf(version);
   if (major !== 1) {
@@ -83,11 +83,11 @@ async function libraryFor(file: string, found: Package, graph: unknown): Promise
 }
 
 /** Whether a graph is an instance of this library's class. */
-function isOf({ pregel }: Library, graph: unknown): boolean {
+function isOf({ pregel }: LangGraphLibrary, graph: unknown): boolean {
   return graph instanceof pregel.Pregel;
 }
 
-async function loaded(langgraph: Package, form: Form): Promise<Library> {
+async function loaded(langgraph: Package, form: Form): Promise<LangGraphLibrary> {
   // Packages are resolved as LangGraph resolves them, because a project may have several copies of a package.
   const part = (name: string, path = "."): Promise<unknown> => {
     const found = name === NAME ? langgraph : packageAt(name, langgraph.manifest);
@@ -113,7 +113,7 @@ async function loaded(langgraph: Package, form: Form): Promise<Library> {
     checkpoint,
     version,
     makeRunnable: runnableOf,
-  } as Library;
+  } as LangGraphLibrary;
 }
 
 interface Package {
@@ -178,7 +178,7 @@ function ownPackages(file: string): readonly string[] {
 }
 
 /** Warnings about versions of LangGraph.js that are newer than {@link NEWEST_TESTED}, one for each version. */
-export function versionWarnings(graphs: Iterable<{ readonly library: Library }>): readonly string[] {
+export function versionWarnings(graphs: Iterable<{ readonly library: LangGraphLibrary }>): readonly string[] {
   const versions = new Set([...graphs].map(({ library }) => library.version));
   return [...versions]
     .filter((version) => isNewer(numbersOf(version), numbersOf(NEWEST_TESTED)))

@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { similarName } from "../model/similar-name.ts";
 import { isHandled } from "./machine-driver.ts";
-import type { Outcome, Place, StateSpace, PossibleStep } from "./state-space.ts";
+import type { Outcome, StateConfiguration, StateSpace, PossibleStep } from "./state-space.ts";
 import { allStates, type Machine, type StateNode } from "./xstate-types.ts";
 
 /** A claim about the states that a machine enters, such as `never shipped without PAY`. */
@@ -32,8 +32,8 @@ export interface PathStep {
   readonly event: string | null;
   readonly isSelfSent: boolean;
   readonly outcome: Outcome;
-  readonly from: Place | undefined;
-  readonly to: Place;
+  readonly from: StateConfiguration | undefined;
+  readonly to: StateConfiguration;
 }
 
 const GRAMMAR =
@@ -95,22 +95,28 @@ interface AllowedStep extends PossibleStep {
 }
 
 /**
- * Decides a claim over all places of a machine, which are its possible combinations of active states. The claim is proved or refuted if the
- * result is the same whatever the guards return. It is undecided if the result depends on guards, or on when the machine sends events to
- * itself.
+ * Decides a claim over all configurations of a machine, which are its possible combinations of active states. The claim is proved or
+ * refuted if the result is the same whatever the guards return. It is undecided if the result depends on guards, or on when the machine
+ * sends events to itself.
  */
-export function decide({ places, initial, selfSent }: StateSpace, claim: ProvableClaim): ProofResult {
+export function decideClaim(
+  { configurations, initial, selfSent }: StateSpace,
+  claim: ProvableClaim,
+): ProofResult {
   const { kind, states, without } = claim;
   const isHit = ({ entered }: Outcome) => [...states].some((id) => entered.has(id));
   const steps = new Map<string, readonly AllowedStep[]>();
-  for (const [key, place] of places) {
-    const allowed = place.steps.map((step) => ({ ...step, isSelfSent: isHandled(step.event, without) }));
+  for (const [key, configuration] of configurations) {
+    const allowed = configuration.steps.map((step) => ({
+      ...step,
+      isSelfSent: isHandled(step.event, without),
+    }));
     steps.set(
       key,
       allowed.filter(({ isSelfSent, event }) => !isSelfSent || selfSent === null || selfSent.has(event)),
     );
   }
-  const search: Search = { places, initial, steps };
+  const search: Search = { configurations, initial, steps };
   const surely = placesLeadingTo(
     search,
     isHit,
@@ -150,14 +156,15 @@ export function decide({ places, initial, selfSent }: StateSpace, claim: Provabl
 }
 
 interface Search {
-  readonly places: ReadonlyMap<string, Place>;
+  readonly configurations: ReadonlyMap<string, StateConfiguration>;
   readonly initial: readonly Outcome[];
   readonly steps: ReadonlyMap<string, readonly AllowedStep[]>;
 }
 
 /**
- * Returns the keys of the places that lead to a hit (an outcome for which `isHit` returns true). A place leads to a hit if `isStep` returns
- * true for one of its steps. `leads` tells `isStep` whether an outcome is a hit, or ends in a place that leads to a hit.
+ * Returns the keys of the configurations that lead to a hit (an outcome for which `isHit` returns true). A configuration leads to a hit if
+ * `isStep` returns true for one of its steps. `leads` tells `isStep` whether an outcome is a hit, or ends in a configuration that leads to
+ * a hit.
  */
 function placesLeadingTo(
   { steps }: Search,
@@ -179,15 +186,15 @@ function placesLeadingTo(
  * accepts, and does not continue after an outcome for which `isBarred` returns true.
  */
 function pathTo(
-  { places, initial, steps }: Search,
+  { configurations, initial, steps }: Search,
   isEnd: (outcome: Outcome) => boolean,
   take: (step: AllowedStep) => boolean,
   isBarred: (outcome: Outcome) => boolean = () => false,
 ): readonly PathStep[] | undefined {
-  const placeOf = (key: string) => places.get(key) as Place;
+  const configurationOf = (key: string) => configurations.get(key) as StateConfiguration;
   const seen = new Set<string>();
   const begun = (outcome: Outcome): PathStep[] => [
-    { event: null, isSelfSent: false, outcome, from: undefined, to: placeOf(outcome.to) },
+    { event: null, isSelfSent: false, outcome, from: undefined, to: configurationOf(outcome.to) },
   ];
   const queue = initial.map(begun);
   // The loop also visits the paths that it adds to the queue.
@@ -199,7 +206,7 @@ function pathTo(
     for (const step of (steps.get(outcome.to) ?? []).filter(take)) {
       const { event, isSelfSent } = step;
       for (const next of step.outcomes)
-        queue.push([...path, { event, isSelfSent, outcome: next, from: to, to: placeOf(next.to) }]);
+        queue.push([...path, { event, isSelfSent, outcome: next, from: to, to: configurationOf(next.to) }]);
     }
   }
   return undefined;

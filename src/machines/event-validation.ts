@@ -4,7 +4,7 @@ import { embedSchema } from "../graph/json-schema-conversion.ts";
 import { MAX_SCHEMA_LENGTH } from "../graph/interrupts.ts";
 import { isObject, type JsonObject, MAX_DEPTH } from "../model/json.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
-import { isHandled, type MachineEvent, type Waiting } from "./machine-driver.ts";
+import { isHandled, type MachineEvent, type AcceptedByState } from "./machine-driver.ts";
 import { STATE_KEY } from "./machine-state.ts";
 
 /**
@@ -24,7 +24,7 @@ const MAX_EVENT_DEPTH = MAX_DEPTH - 16;
  */
 const MAX_EVENT_VALUES = 10_000;
 
-export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }: Waiting) => ({
+export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }: AcceptedByState) => ({
   state: state[STATE_KEY],
   tags,
   meta,
@@ -37,12 +37,12 @@ export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }:
  * event is not validated here, because it was validated when the event was sent.
  */
 export function acceptedEventSchema(
-  waiting: Waiting,
+  accepted: AcceptedByState,
   schemas: DeclaredSchemas | null,
 ): Schema<unknown, MachineEvent> {
-  const { events, can } = waiting;
+  const { events, can } = accepted;
   const validate = (event: unknown) => {
-    const why = whyNotEvent(event, waiting);
+    const why = whyNotEvent(event, accepted);
     if (why !== undefined) return { issues: [{ message: why }] };
     if (can(event as MachineEvent)) return { value: event as MachineEvent };
     const { type } = event as MachineEvent;
@@ -123,9 +123,9 @@ function excessOf(event: object): string | undefined {
  * Whether the machine takes the event of a queued run in its current state. False also if a guard throws: the run then stays queued, and
  * fails with the guard's error when it starts.
  */
-export function canTake(waiting: Waiting, event: MachineEvent): boolean {
+export function canTake(accepted: AcceptedByState, event: MachineEvent): boolean {
   try {
-    return waiting.can(event);
+    return accepted.can(event);
   } catch {
     return false;
   }
@@ -133,5 +133,5 @@ export function canTake(waiting: Waiting, event: MachineEvent): boolean {
 
 export const refusesAnswer: MachineParts["refusesAnswer"] = (answer, question) =>
   isObject(question) && Array.isArray(question["events"])
-    ? whyNotEvent(answer, question as Pick<Waiting, "events" | "forbidden">)
+    ? whyNotEvent(answer, question as Pick<AcceptedByState, "events" | "forbidden">)
     : undefined;

@@ -85,7 +85,7 @@ export type AddressedEvent = { readonly to: Address } & (
 );
 
 /** The result of one macrostep of the machine, including macrosteps of child actors that it causes. */
-export interface Taken {
+export interface MacrostepResult {
   readonly snapshot: StoredSnapshot;
   readonly status: "active" | "done";
   readonly output: unknown;
@@ -93,7 +93,7 @@ export interface Taken {
 }
 
 /** The events that a machine accepts in its current state, and the tags and metadata of that state. */
-export interface Waiting {
+export interface AcceptedByState {
   readonly tags: readonly string[];
   readonly meta: JsonObject;
   /** The descriptors of events that the machine's active states handle and do not forbid, such as `APPROVE` and `order.*`. */
@@ -147,9 +147,9 @@ export interface MachineDriver {
    * this state keep their value in `current`. Undefined if the machine has no such state.
    */
   stateValue(name: string, current: unknown): unknown;
-  begin(input: unknown): Taken;
-  take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;
-  waiting(snapshot: StoredSnapshot): Waiting;
+  begin(input: unknown): MacrostepResult;
+  take(snapshot: StoredSnapshot, message: AddressedEvent): MacrostepResult;
+  accepted(snapshot: StoredSnapshot): AcceptedByState;
   /**
    * Completes a snapshot that was migrated from another version: drops the children whose state is not active, and adds each promise actor
    * that an active state invokes and that is not among the children. `working`: the promise actors that run, at any depth. Throws if the

@@ -19,7 +19,7 @@ import { uuid5 } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { AcceptedEvents, MachineMailbox, WaitingEvent } from "../model/machine-mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
-import { PromiseActors } from "./promise-actors.ts";
+import { RunningPromiseActors } from "./promise-actors.ts";
 import {
   actorNode,
   ACTIONS_NODE,
@@ -40,7 +40,7 @@ import {
   changedChildren,
   type ChildrenByAddress,
   isSameActorAddress,
-  livingChild,
+  activeChildState,
   namespaceOfMachine,
   STOPPED,
   storedChange,
@@ -53,27 +53,27 @@ import {
   type MachineDriver,
   type MachineEvent,
   type StoredSnapshot,
-  type Taken,
-  type Waiting,
+  type MacrostepResult,
+  type AcceptedByState,
 } from "./machine-driver.ts";
 import {
   storedChildrenOf,
   EVENTS_KEY,
   INPUT_KEY,
-  isWork,
+  isStartedPromiseActor,
   OUTPUT_KEY,
   MACHINE_KEYS,
-  type Pending,
+  type PendingInput,
   SNAPSHOT_KEY,
   type StoredChild,
   snapshotOf,
   STATE_KEY,
-  type Step,
+  type ReplayableMacrostep,
   storedMachineOf,
   type StoredMachine,
   timersOf,
   VERSION_KEY,
-  type Work,
+  type StartedPromiseActor,
 } from "./machine-state.ts";
 import { type MachineVersions, versionOf } from "./machine-versions.ts";
 import { writeFault, updateEnteringState } from "./state-edits.ts";
@@ -127,7 +127,7 @@ export function machineGraph(
   actors: readonly string[],
   views: Pick<MachineParts, "chart" | "drawing">,
 ): GraphDefinition {
-  const live = new PromiseActors();
+  const live = new RunningPromiseActors();
   const snapshotChannel = {
     ...value<StoredMachine>(),
     read: (write: unknown, at: string) =>
@@ -136,7 +136,7 @@ export function machineGraph(
   const runActor = async (input: unknown, ctx: Ctx) => {
     // An input of another form comes from a task that an earlier version of Heddle has planned. The task ends without a result, and
     // {@link TRANSITION_NODE} then fails with an error that says why the state cannot be used.
-    if (!isWork(input)) return undefined;
+    if (!isStartedPromiseActor(input)) return undefined;
     const { version, ...work } = input as Sent;
     // The state must be migrated before the actor runs, so the task ends without a result. The migrated machine starts the actor again.
     if (versions.migrates(version)) return undefined;
@@ -168,7 +168,7 @@ export function machineGraph(
       [OUTPUT_KEY]: value(),
       [SNAPSHOT_KEY]: snapshotChannel,
       // Collects the results of all actors that end in one superstep. Writing an empty list clears it.
-      [EVENTS_KEY]: reduce<readonly Pending[]>([], (all, more) =>
+      [EVENTS_KEY]: reduce<readonly PendingInput[]>([], (all, more) =>
         more.length === 0 ? [] : [...all, ...more],
       ),
       ...(versions.areDeclared && { [VERSION_KEY]: value() }),
@@ -184,13 +184,13 @@ export function machineGraph(
       },
       [WAIT_NODE]: async (stored: JsonObject, ctx: Ctx) => {
         // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for an event.
-        if ((stored[EVENTS_KEY] as readonly Pending[]).length > 0) return {};
+        if ((stored[EVENTS_KEY] as readonly PendingInput[]).length > 0) return {};
         const { driver, state } = versions.at(stored);
         // The state to which the machine was migrated invokes actors: they start, and no client is asked for an event.
         if (storedMachineOf(state).work.length > 0 && ctx["~isAnswered"] !== true) return {};
-        const waiting = driver.waiting(snapshotOf(state));
-        const event = await ctx.interrupt(versionedQuestion(driver, state, waiting), {
-          schema: acceptedEventSchema(waiting, driver.schemas),
+        const accepted = driver.accepted(snapshotOf(state));
+        const event = await ctx.interrupt(versionedQuestion(driver, state, accepted), {
+          schema: acceptedEventSchema(accepted, driver.schemas),
         });
         return { [EVENTS_KEY]: [{ event }] };
       },
@@ -242,7 +242,7 @@ export function machineGraph(
         (update?.[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined)?.taken ?? [],
       changedChildren,
       childOfTask: (input: unknown) => {
-        const { ns, start } = (isWork(input) ? input : {}) as Partial<Work>;
+        const { ns, start } = (isStartedPromiseActor(input) ? input : {}) as Partial<StartedPromiseActor>;
         return ns === undefined || start === undefined ? null : { ns, start };
       },
       children: (values: JsonObject) => storedChildrenOf(values).map(({ start }) => start),
@@ -262,13 +262,13 @@ export function machineGraph(
 }
 
 /** The input of an actor's node. `version`: the version of the machine that has started the actor. */
-interface Sent extends Work {
+interface Sent extends StartedPromiseActor {
   readonly version: string | null;
 }
 
-const keyOf = ({ at, start }: Pick<Work, "at" | "start">) => `${start}:${at.join(".")}`;
+const keyOf = ({ at, start }: Pick<StartedPromiseActor, "at" | "start">) => `${start}:${at.join(".")}`;
 
-function take(driver: MachineDriver, step: Step): Taken {
+function take(driver: MachineDriver, step: ReplayableMacrostep): MacrostepResult {
   // Stored values are never `undefined`, so the input of a machine that began without an input is null here.
   return step.before === null
     ? driver.begin(step.input ?? undefined)
@@ -285,15 +285,15 @@ function eventToTake(
   timers: readonly Timer[],
   all: readonly WaitingEvent[],
 ): WaitingEvent | undefined {
-  let waiting: Waiting | undefined;
+  let accepted: AcceptedByState | undefined;
   return all.find((one) => {
     if ("timer" in one) return timers.some((timer) => isSameTimer(timer, one.timer));
-    waiting ??= driver.waiting(snapshot);
-    return whyNotEvent(one.event, waiting) === undefined && canTake(waiting, one.event as MachineEvent);
+    accepted ??= driver.accepted(snapshot);
+    return whyNotEvent(one.event, accepted) === undefined && canTake(accepted, one.event as MachineEvent);
   });
 }
 
-const pendingOf = (sent: WaitingEvent): Pending =>
+const pendingOf = (sent: WaitingEvent): PendingInput =>
   "timer" in sent ? { timer: sent.timer } : { event: sent.event as MachineEvent };
 
 /** Whether the machine takes one of the events of queued runs in its current state. Called while a promise actor of the machine runs. */
@@ -328,8 +328,8 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   const changed = new Map<number, StoredChild & { read(): ChildState }>();
   let snapshot = begins ? null : snapshotOf(state);
   let output: unknown = begins ? null : (state[OUTPUT_KEY] ?? null);
-  const actions: Step[] = [];
-  const pendingEvents = (state[EVENTS_KEY] ?? []) as readonly Pending[];
+  const actions: ReplayableMacrostep[] = [];
+  const pendingEvents = (state[EVENTS_KEY] ?? []) as readonly PendingInput[];
   let queue = begins ? [] : pendingEvents;
   let taken: readonly string[] | undefined;
   const mailbox = queue.length === 0 && work.length > 0 ? ctx["~mailbox"] : undefined;
@@ -337,7 +337,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     const sent = eventToTake(driver, snapshot, timers, mailbox.waiting());
     if (sent !== undefined) [queue, taken] = [[pendingOf(sent)], [sent.run]];
   }
-  const apply = (step: Step) => {
+  const apply = (step: ReplayableMacrostep) => {
     const made = take(driver, step);
     if (made.effects.some(({ kind }) => kind === "action")) actions.push(step);
     const asked = (effect: Effect) => {
@@ -381,7 +381,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   };
   // The child machines of the thread's earlier machine end together with that machine.
   for (const child of begins ? storedChildrenOf(state) : []) {
-    const last = livingChild(restBefore, child.at);
+    const last = activeChildState(restBefore, child.at);
     if (last !== undefined)
       changed.set(child.start, { ...child, read: () => ({ ...last, status: STOPPED }) });
   }
@@ -467,7 +467,7 @@ function nextNodes(versions: MachineVersions, state: JsonObject) {
   if (timers.length > 0) return WAIT_NODE;
   // A machine that handles no event would wait forever, so the run ends. If the version of the state is missing, {@link WAIT_NODE} reports
   // that.
-  return versions.find(version)?.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT_NODE;
+  return versions.find(version)?.accepted(snapshotOf(state)).events.length === 0 ? END : WAIT_NODE;
 }
 
 function acceptedEvents(versions: MachineVersions, values: JsonObject): AcceptedEvents | null {
@@ -475,7 +475,7 @@ function acceptedEvents(versions: MachineVersions, values: JsonObject): Accepted
   if (driver === undefined) return null;
   try {
     if (storedMachineOf(values).work.length === 0) return null;
-    const { events } = driver.waiting(snapshotOf(values));
+    const { events } = driver.accepted(snapshotOf(values));
     const schema = driver.schemas === null ? null : describeEvents(events, driver.schemas);
     return { state: values[STATE_KEY], events, schema };
   } catch {
@@ -484,8 +484,8 @@ function acceptedEvents(versions: MachineVersions, values: JsonObject): Accepted
   }
 }
 
-const versionedQuestion = ({ version }: MachineDriver, state: JsonObject, waiting: Waiting) => ({
-  ...questionOf(state, waiting),
+const versionedQuestion = ({ version }: MachineDriver, state: JsonObject, accepted: AcceptedByState) => ({
+  ...questionOf(state, accepted),
   ...(version !== null && { version }),
 });
 
@@ -506,10 +506,10 @@ function migratedQuestion(versions: MachineVersions, values: JsonObject) {
   if (!versions.migrates(versionOf(values))) return null;
   try {
     const { driver, state } = versions.at(values);
-    const waiting = driver.waiting(snapshotOf(state));
+    const accepted = driver.accepted(snapshotOf(state));
     return {
-      value: versionedQuestion(driver, state, waiting),
-      schema: jsonSchemaOf(acceptedEventSchema(waiting, driver.schemas), "input"),
+      value: versionedQuestion(driver, state, accepted),
+      schema: jsonSchemaOf(acceptedEventSchema(accepted, driver.schemas), "input"),
     };
   } catch {
     // The next run fails with the error.

@@ -11,7 +11,7 @@ import type {
 } from "./machine-driver.ts";
 
 /** What the machine has not processed yet: an event, a timer that has fired, or the result of a promise actor. */
-export type Pending =
+export type PendingInput =
   | { readonly event: MachineEvent }
   | { readonly timer: Timer }
   | { readonly actor: Address; readonly start: number; readonly result: ActorResult };
@@ -20,7 +20,7 @@ export type Pending =
  * A promise actor that was started and whose result was not processed yet. `start` is a number that no other actor of the thread has, not
  * even one that is started later at the same address.
  */
-export interface Work extends PromiseStart {
+export interface StartedPromiseActor extends PromiseStart {
   readonly start: number;
   /** The namespace of the child machine that has started the actor. Absent if the root machine has started it. */
   readonly ns?: string;
@@ -50,7 +50,7 @@ export interface StoredChild {
 }
 
 /** A macrostep whose custom actions have yet to run. Actions cannot be stored, so the macrostep is computed again to get them. */
-export type Step =
+export type ReplayableMacrostep =
   /** The start of the machine with its input. */
   | { readonly before: null; readonly input: unknown }
   | { readonly before: StoredSnapshot; readonly message: AddressedEvent };
@@ -58,14 +58,14 @@ export type Step =
 /** What is stored of a machine under {@link SNAPSHOT_KEY}. The context, the state value and the output have other state keys. */
 export interface StoredMachine {
   readonly rest: JsonObject;
-  readonly work: readonly Work[];
+  readonly work: readonly StartedPromiseActor[];
   /**
    * A counter that actors and timers share, continued over all machines of the thread. Each promise actor or child machine that is started,
    * and each timer that is set, takes the next number: an actor as its `start`, a timer in its `id`.
    */
   readonly started: number;
   readonly timers: readonly SetTimer[];
-  readonly actions: readonly Step[];
+  readonly actions: readonly ReplayableMacrostep[];
   /**
    * Keys of an earlier context that the current context does not have. The state keeps them with the value null, and the restored context
    * leaves them out.
@@ -102,11 +102,11 @@ export const MACHINE_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /** Creates the error for a stored state from which the machine cannot continue. */
-export const stateMismatch = (message: string, cause?: unknown) =>
+export const graphChangedError = (message: string, cause?: unknown) =>
   Object.assign(new Error(message, { cause }), { name: "GraphChangedError" });
 
-/** Whether a value has the form of {@link Pending}, with an event that a client may send. */
-export function isPending(value: unknown): value is Pending {
+/** Whether a value has the form of {@link PendingInput}, with an event that a client may send. */
+export function isPendingInput(value: unknown): value is PendingInput {
   if (!isObject(value)) return false;
   const { event, timer, actor, start, result } = value;
   if (event !== undefined)
@@ -122,7 +122,7 @@ export function isPending(value: unknown): value is Pending {
 export function storedMachineOf(state: JsonObject): StoredMachine {
   const kept = state[SNAPSHOT_KEY];
   if (isStoredMachine(kept)) return kept;
-  throw stateMismatch(
+  throw graphChangedError(
     `${SNAPSHOT_KEY} of this thread is no machine that this version of Heddle can go on with: ` +
       "begin the machine anew, by a run with an input",
   );
@@ -136,7 +136,7 @@ function isStoredMachine(kept: unknown): kept is StoredMachine {
     children.every(isStoredChild) &&
     Array.isArray(unset) &&
     Array.isArray(work) &&
-    work.every(isWork) &&
+    work.every(isStartedPromiseActor) &&
     Array.isArray(timers) &&
     timers.every((one: unknown) => isTimer(one) && Array.isArray((one as Partial<SetTimer>).to)) &&
     Array.isArray(actions) &&
@@ -145,7 +145,7 @@ function isStoredMachine(kept: unknown): kept is StoredMachine {
 }
 
 /** Whether a value is the input of an actor's node, in a form that this version of Heddle can read. */
-export const isWork = (value: unknown): value is Work =>
+export const isStartedPromiseActor = (value: unknown): value is StartedPromiseActor =>
   isObject(value) && Array.isArray(value["at"]) && Array.isArray(value["owner"]);
 
 const isStoredChild = (value: unknown): value is StoredChild =>

@@ -2,14 +2,14 @@ import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { MachineDriver } from "./machine-driver.ts";
 import {
-  stateMismatch,
+  graphChangedError,
   MACHINE_KEYS,
   snapshotOf,
   SNAPSHOT_KEY,
   STATE_KEY,
   storedMachineOf,
   VERSION_KEY,
-  type Work,
+  type StartedPromiseActor,
 } from "./machine-state.ts";
 import {
   addressKey,
@@ -97,7 +97,7 @@ export class MachineVersions {
 
   #missing(version: string | null): Error {
     const known = this.#drivers.map((one) => describeVersion(one.version)).join(", ");
-    return stateMismatch(
+    return graphChangedError(
       `The machine of this thread has ${describeVersion(version)}, those of the graph have ${known}. Nothing is lost: list it in versions, ` +
         `give the graph a migrate function, or set ${VERSION_KEY} and ${STATE_KEY} by a state update`,
     );
@@ -127,7 +127,7 @@ export class MachineVersions {
       const children = (kept.children ?? []).filter(({ at }) => hasChild(snapshot.rest, at[0]));
       const byAddress: ChildrenByAddress = new Map(children.map((one) => [addressKey(one.at), one]));
       let { started } = kept;
-      const work = working.map((start): Work => {
+      const work = working.map((start): StartedPromiseActor => {
         const before = kept.work.find(({ at }) => isSameActorAddress(at, start.at));
         const ns = namespaceOfMachine(byAddress, start.at);
         return before ?? { ...start, start: ++started, ...(ns !== "" && { ns }) };
@@ -142,7 +142,7 @@ export class MachineVersions {
       };
     } catch (thrown) {
       const why = thrown instanceof Error ? thrown.message : String(thrown);
-      throw stateMismatch(
+      throw graphChangedError(
         `The machine of this thread has ${describeVersion(version)}, and its migration to ${to} failed: ${why}`,
         thrown,
       );

@@ -35,7 +35,7 @@ interface Awaiting {
  * can take a waiting event, the tasks of the other actors end without a result. Their actors keep running, and the next superstep waits for
  * them again.
  */
-export class PromiseActors {
+export class RunningPromiseActors {
   readonly #runs = new Map<string, RunActors>();
 
   /**

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import { EVENTS_KEY, isPending, STATE_KEY } from "./machine-state.ts";
+import { EVENTS_KEY, isPendingInput, STATE_KEY } from "./machine-state.ts";
 import { type MachineVersions, versionOf } from "./machine-versions.ts";
 
 /**
@@ -8,7 +8,7 @@ import { type MachineVersions, versionOf } from "./machine-versions.ts";
  */
 export function writeFault(versions: MachineVersions, write: JsonObject, values: () => JsonObject) {
   const events = write[EVENTS_KEY];
-  if (events !== undefined && !(Array.isArray(events) && events.every(isPending)))
+  if (events !== undefined && !(Array.isArray(events) && events.every(isPendingInput)))
     return {
       key: EVENTS_KEY,
       message:

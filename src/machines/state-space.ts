@@ -6,13 +6,13 @@ import { allStates, type Machine, type Snapshot, type StateNode, type Transition
 export class UnexploredError extends Error {}
 
 /** A combination of active states in which the machine can be after a macrostep. */
-export interface Place {
+export interface StateConfiguration {
   /** The paths of the innermost active states. */
   readonly active: readonly string[];
   readonly steps: readonly PossibleStep[];
 }
 
-/** An event that may occur in a place, with its possible results. */
+/** An event that may occur in a configuration, with its possible results. */
 export interface PossibleStep {
   /** A descriptor of the event, such as `APPROVE`, `order.*` or `xstate.done.actor.charge`. */
   readonly event: string;
@@ -21,7 +21,7 @@ export interface PossibleStep {
 }
 
 export interface Outcome {
-  /** The key of the place in which the macrostep ends. */
+  /** The key of the configuration in which the macrostep ends. */
   readonly to: string;
   /** The ids of all states that the macrostep enters, including states that it exits again. */
   readonly entered: ReadonlySet<string>;
@@ -30,7 +30,7 @@ export interface Outcome {
 }
 
 export interface StateSpace {
-  readonly places: ReadonlyMap<string, Place>;
+  readonly configurations: ReadonlyMap<string, StateConfiguration>;
   /** The possible outcomes of the machine's start. */
   readonly initial: readonly Outcome[];
   /**
@@ -58,17 +58,21 @@ const ENTERED = "heddle.entered";
 const ANY_EVENT = "any other event";
 
 /**
- * Explores all places in which a machine can be. The machine's data is ignored: each guard may hold or not, each actor may succeed or fail,
- * and any timer that is set may fire next. So the result contains everything that the machine can do, and perhaps more.
- * @throws UnexploredError if there are more than `maxPlaces` places, if a macrostep fails, or if the machine has actions whose events
- * cannot be known
+ * Explores all configurations in which a machine can be. The machine's data is ignored: each guard may hold or not, each actor may succeed
+ * or fail, and any timer that is set may fire next. So the result contains everything that the machine can do, and perhaps more.
+ * @throws UnexploredError if there are more than `maxConfigurations` configurations, if a macrostep fails, or if the machine has actions
+ * whose events cannot be known
  */
-export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPlaces: number): StateSpace {
+export function exploreMachine(
+  xstate: ExploringLibrary,
+  machine: Machine,
+  maxConfigurations: number,
+): StateSpace {
   const guards = new GuardChoices();
   const selfSent = selfSentEvents(machine);
   const explored = xstate.createMachine(withoutData(machine, machine.root, guards));
   const pure = pureFunctions(xstate, explored);
-  const places = new Map<string, Place>();
+  const configurations = new Map<string, StateConfiguration>();
   const found = new Map<string, Snapshot>();
   const outcomesOf = (compute: () => ReturnType<typeof pure.begin>): readonly Outcome[] => {
     const outcomes = new Map<string, Outcome>();
@@ -81,16 +85,16 @@ export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPl
       const same = JSON.stringify([key, ...[...entered].toSorted()]);
       if (!outcomes.has(same)) outcomes.set(same, { to: key, entered, guards: asked });
       if (!found.has(key)) found.set(key, snapshot);
-      if (found.size > maxPlaces)
+      if (found.size > maxConfigurations)
         throw new UnexploredError(
-          `the machine has more than ${maxPlaces.toLocaleString("en")} combinations of active states`,
+          `the machine has more than ${maxConfigurations.toLocaleString("en")} combinations of active states`,
         );
     }
     const all = [...outcomes.values()];
     return all.length === 1 ? all.map((one) => ({ ...one, guards: [] })) : all;
   };
   const initial = outcomesOf(() => pure.begin(undefined));
-  // The loop also visits the places that it adds to the map.
+  // The loop also visits the configurations that it adds to the map.
   for (const [key, snapshot] of found) {
     const events = snapshot.status === "active" ? eventsOf(snapshot) : [];
     const steps = events
@@ -101,9 +105,9 @@ export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPl
       .filter(({ outcomes }) => outcomes.some(({ to, entered }) => to !== key || entered.size > 0));
     // oxlint-disable-next-line no-underscore-dangle -- XState's name for the active states
     const innermost = snapshot._nodes.filter(({ type }) => type === "atomic" || type === "final");
-    places.set(key, { active: innermost.map(({ path }) => path.join(".")), steps });
+    configurations.set(key, { active: innermost.map(({ path }) => path.join(".")), steps });
   }
-  return { places, initial, selfSent };
+  return { configurations, initial, selfSent };
 }
 
 /** Computes a macrostep. @throws UnexploredError if the macrostep fails: XState then throws an error, or returns it in the snapshot */
@@ -122,8 +126,8 @@ function macrostep<T extends readonly [Snapshot, unknown]>(compute: () => T): T 
 }
 
 /**
- * The descriptors of the events that may occur in a place. Events of the type `xstate.done.state.*` are left out, because XState raises
- * them itself, within the macrostep.
+ * The descriptors of the events that may occur in a configuration. Events of the type `xstate.done.state.*` are left out, because XState
+ * raises them itself, within the macrostep.
  */
 function eventsOf(snapshot: Snapshot): readonly string[] {
   // oxlint-disable-next-line no-underscore-dangle -- XState's name for the active states

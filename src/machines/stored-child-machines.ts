@@ -43,7 +43,7 @@ export const STOPPED: ChildMachineStatus = Object.freeze({ status: "stopped" });
 export function changedChildren(update: JsonObject | null): readonly ChangedChildMachine[] {
   const { changed, rest, work = [] } = (update?.[SNAPSHOT_KEY] ?? {}) as Partial<StoredMachine>;
   return (changed ?? []).flatMap(({ start, parent, at, ns = "", state }) => {
-    const shown = state ?? livingChild(rest, at);
+    const shown = state ?? activeChildState(rest, at);
     if (shown === undefined) return [];
     const { value: stateValue, context, output, status = state === undefined ? ACTIVE : STOPPED } = shown;
     const values = { ...context, [STATE_KEY]: stateValue, [OUTPUT_KEY]: output ?? null };
@@ -55,7 +55,7 @@ export function changedChildren(update: JsonObject | null): readonly ChangedChil
 }
 
 /** The state of a child machine, from `rest` of the root machine's snapshot. Undefined if the child has ended. */
-export function livingChild(rest: JsonObject | undefined, at: Address): ChildState | undefined {
+export function activeChildState(rest: JsonObject | undefined, at: Address): ChildState | undefined {
   let snapshot: unknown = rest;
   for (const id of at) {
     const { children } = isObject(snapshot) ? snapshot : {};

@@ -4,7 +4,13 @@ import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
 import { ActorTree, RootActorFactory } from "./actor-tree.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
-import type { ActorResult, ChildMachine, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
+import type {
+  ActorResult,
+  ChildMachine,
+  MachineDriver,
+  StoredSnapshot,
+  MacrostepResult,
+} from "./machine-driver.ts";
 import {
   allStates,
   isMachine,
@@ -24,7 +30,7 @@ export function xstate5Driver(
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState writes references to actors into the context.
     new ActorTree(roots, { snapshot: structuredClone(Object.assign({}, rest, { value, context })) });
-  const taken = ({ root, effects }: ActorTree): Taken => {
+  const taken = ({ root, effects }: ActorTree): MacrostepResult => {
     const { status, output, error } = root._snapshot;
     if (status === "error") throw error;
     return {
@@ -57,7 +63,7 @@ export function xstate5Driver(
       tree.deliver(message);
       return taken(tree);
     },
-    waiting(stored) {
+    accepted(stored) {
       const { _snapshot: snapshot } = restore(stored).root;
       const possible = possibleEvents(snapshot._nodes);
       const named = eventsOf(snapshot._nodes);

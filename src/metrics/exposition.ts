@@ -2,7 +2,7 @@ import type { Counter, Gauge, Registry } from "prom-client";
 import type { Logger } from "../ports/logger.ts";
 import { sharedWhilePending } from "./cached-reading.ts";
 import type { MetricFamily, MetricReading } from "./metric-family.ts";
-import { presentAnswers, type SharedMetrics } from "./shared-metrics.ts";
+import { presentAnswers, type MultiProcessMetrics } from "./multi-process-metrics.ts";
 
 export interface MetricsResponse {
   readonly type: string;
@@ -19,11 +19,11 @@ const SHARD_UP = "heddle_shard_up";
 export class Exposition {
   readonly #families: readonly MetricFamily[];
   readonly #logger: Logger;
-  readonly #shared: SharedMetrics | undefined;
+  readonly #shared: MultiProcessMetrics | undefined;
   #registry: Promise<Registry> | undefined;
 
   /** @param shared absent: this process is the whole server */
-  constructor(families: readonly MetricFamily[], logger: Logger, shared?: SharedMetrics) {
+  constructor(families: readonly MetricFamily[], logger: Logger, shared?: MultiProcessMetrics) {
     this.#families = families;
     this.#logger = logger;
     this.#shared = shared;
@@ -44,7 +44,7 @@ export class Exposition {
     return { type: own.contentType, body: await registry.metrics() };
   }
 
-  async #ofAll(shared: SharedMetrics): Promise<Registry> {
+  async #ofAll(shared: MultiProcessMetrics): Promise<Registry> {
     const { AggregatorRegistry, Gauge } = await import("prom-client");
     const [own, others] = await Promise.all([
       this.snapshot(),

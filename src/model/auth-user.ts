@@ -18,7 +18,7 @@ export const budgetOwnerOf = (tenant: string, user: AuthUser | undefined): strin
   user === undefined ? tenant : `${tenant} ${user.identity}`;
 
 /** Converts the user that was stored with a cron. */
-export const userFrom = (stored: JsonObject): AuthUser => stored as AuthUser;
+export const storedUserOf = (stored: JsonObject): AuthUser => stored as AuthUser;
 
 /** Members of a run's `configurable` that name its user. Clients cannot set them. */
 const USER = "langgraph_auth_user";

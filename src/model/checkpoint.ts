@@ -90,7 +90,7 @@ export interface NewCheckpoint extends CheckpointHead {
  * and the step commits. They are the task's result (if it has finished before other tasks), the interrupts that wait for an answer, the
  * answers to interrupts, and the results of the task's `ctx.step` calls.
  */
-export interface TaskWrites {
+export interface PendingTaskWrites {
   readonly ns: string;
   readonly checkpoint: string;
   readonly task: string;
@@ -114,13 +114,13 @@ export interface TaskWrites {
 }
 
 /** Results of `ctx.step` calls, by name, that are added to the pending writes of a task. */
-export type AddedStepResults = Pick<TaskWrites, "ns" | "checkpoint" | "task" | "steps">;
+export type AddedStepResults = Pick<PendingTaskWrites, "ns" | "checkpoint" | "task" | "steps">;
 
 export function emptyWrites({
   ns,
   checkpoint,
   task,
   name,
-}: Pick<TaskWrites, "ns" | "checkpoint" | "task" | "name">): TaskWrites {
+}: Pick<PendingTaskWrites, "ns" | "checkpoint" | "task" | "name">): PendingTaskWrites {
   return { ns, checkpoint, task, name, interrupts: [], resumes: [], steps: {}, error: null };
 }

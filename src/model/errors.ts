@@ -90,7 +90,7 @@ export class ServiceError extends Error {
 }
 
 /** Collects the errors of several checks, to report them together. */
-export class Refusals {
+export class ErrorCollector {
   readonly #errors: ServiceError[] = [];
 
   /** Adds an error. @throws `error` itself if it is not a `ServiceError`, because any other error is a bug */
@@ -116,21 +116,21 @@ export class Refusals {
  * Calls `read` for each of the values, and returns the results by name; results that are undefined are left out.
  * @throws ServiceError with a line for each value that `read` refuses
  */
-export function readEach<V, T>(
+export function mapMembersOrThrow<V, T>(
   values: { readonly [name: string]: V },
   read: (value: V, name: string) => T | undefined,
 ): { readonly [name: string]: T } {
-  const refusals = new Refusals();
+  const errors = new ErrorCollector();
   const results: (readonly [string, T])[] = [];
   for (const [name, value] of Object.entries(values)) {
     try {
       const result = read(value, name);
       if (result !== undefined) results.push([name, result]);
     } catch (error) {
-      refusals.add(error);
+      errors.add(error);
     }
   }
-  refusals.throw();
+  errors.throw();
   return Object.fromEntries(results);
 }
 
@@ -145,10 +145,10 @@ type Results<R extends { readonly [name: string]: () => unknown }> = {
 
 /**
  * Calls each of the readers, and returns the results by name; results that are undefined are left out.
- * @throws ServiceError as {@link readEach} does
+ * @throws ServiceError as {@link mapMembersOrThrow} does
  */
 export const readFields = <R extends { readonly [name: string]: () => unknown }>(readers: R): Results<R> =>
-  readEach(readers, (read) => read()) as Results<R>;
+  mapMembersOrThrow(readers, (read) => read()) as Results<R>;
 
 /** An error about one field. `at`: the field's path. */
 export const fieldErrorOf = (code: ErrorCode, at: string, message: string, cause?: unknown): ServiceError =>

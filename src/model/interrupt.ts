@@ -15,7 +15,7 @@ export interface Interrupt {
  * Interrupts that wait for an answer, by the id of a task: the task that raised them, or the task in whose subgraph they were raised. In
  * the record of a thread, these are tasks of the root graph.
  */
-export type Interrupts = { readonly [task: string]: readonly Interrupt[] };
+export type InterruptsByTask = { readonly [task: string]: readonly Interrupt[] };
 
 /** JSON Schemas of the answers, by interrupt id, for interrupts whose schema is known. */
 export type AnswerSchemas = { readonly [interrupt: string]: JsonObject };

@@ -41,7 +41,7 @@ export function nextNodeNames(next: readonly PlannedTask[]): readonly string[] {
   const children = new Set<string>();
   return next.flatMap(({ name, child }) => {
     if (child === undefined) return [name];
-    const top = topOf(child.ns);
+    const top = rootSegmentOf(child.ns);
     if (children.has(top)) return [];
     children.add(top);
     return [top.split(":", 1)[0] ?? top];
@@ -49,7 +49,7 @@ export function nextNodeNames(next: readonly PlannedTask[]): readonly string[] {
 }
 
 /** The outermost part of a namespace: `node:task`. */
-export const topOf = (ns: string): string => ns.split("|", 1)[0] ?? ns;
+export const rootSegmentOf = (ns: string): string => ns.split("|", 1)[0] ?? ns;
 
 /** The child machines directly below a namespace. `own`: the last part of the child's namespace, `name:task`. */
 export function childrenWithin(

@@ -1,4 +1,4 @@
-import type { TaskWrites } from "./checkpoint.ts";
+import type { PendingTaskWrites } from "./checkpoint.ts";
 import type { PlainError } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
 import type { Timer } from "./machine-timer.ts";
@@ -203,7 +203,7 @@ export interface RunRecord {
    * The pending writes from before this run that the run has changed, for example by answering interrupts; null if it
    * has changed none. A rollback restores them.
    */
-  readonly base_writes: readonly TaskWrites[] | null;
+  readonly base_writes: readonly PendingTaskWrites[] | null;
   /** Epoch milliseconds: the earliest start of a delayed run; null without a delay. */
   readonly due: number | null;
   /**

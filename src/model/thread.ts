@@ -1,4 +1,4 @@
-import type { Interrupts } from "./interrupt.ts";
+import type { InterruptsByTask } from "./interrupt.ts";
 import { type PlainError, threadNotFound } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
 import type { Permits } from "./permitted-resources.ts";
@@ -91,7 +91,7 @@ export interface ThreadRecord {
   readonly queue: readonly string[];
   /** The id of the root graph's current checkpoint; null before the first checkpoint. */
   readonly checkpoint: string | null;
-  readonly interrupts: Interrupts;
+  readonly interrupts: InterruptsByTask;
   /** The thread's next event number: the `seq_base` of the next run that starts. */
   readonly next_event: number;
   /** The `order` of the next run that is admitted. */
@@ -153,7 +153,7 @@ export function ttlWithDueTime({ strategy, minutes }: ThreadLifetime, at: number
 }
 
 /** Values with which a thread is created. */
-export interface ThreadCreation {
+export interface NewThreadValues {
   readonly metadata?: JsonObject;
   readonly ttl?: ThreadLifetime | null;
   /** Set if the thread is made for one run: it is hidden, and deleted once the run has ended and its readers have seen the end. */
@@ -185,7 +185,7 @@ export function settledStatus({ rest }: Pick<ThreadRecord, "rest">): Exclude<Thr
 export function newThreadRecord(
   id: string,
   now: number,
-  { metadata = {}, temporary = null, ttl = null }: ThreadCreation = {},
+  { metadata = {}, temporary = null, ttl = null }: NewThreadValues = {},
 ): ThreadRecord {
   return {
     thread_id: id,

@@ -41,13 +41,13 @@ export interface DeliveryContent {
 }
 
 /** A new delivery with its content, as the end of a run adds it to the outbox. */
-export interface OutboxItem {
+export interface NewDelivery {
   readonly delivery: Delivery;
   readonly content: DeliveryContent;
 }
 
 /** Makes the delivery for the end of a run. */
-export function newOutboxItem(content: DeliveryContent, webhook: string, now: number): OutboxItem {
+export function createDelivery(content: DeliveryContent, webhook: string, now: number): NewDelivery {
   const { run_id, thread_id } = content.run;
   return {
     delivery: {

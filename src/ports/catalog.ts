@@ -29,7 +29,7 @@ export interface ThreadSearch extends ThreadSelection {
   readonly sort_order: "asc" | "desc";
 }
 
-export interface ThreadsFound {
+export interface ThreadRecordPage {
   readonly threads: readonly ThreadRecord[];
   /**
    * The number of matching threads on all pages. It may be too low if many threads follow this page, because the catalog does not have to
@@ -42,7 +42,7 @@ export interface ThreadsFound {
 
 export interface RunSearch extends RunFilter {
   readonly limit: number;
-  /** The cursor for the next page: {@link RunsFound.next} of an earlier page with the same filter and order. */
+  /** The cursor for the next page: {@link RunRecordPage.next} of an earlier page with the same filter and order. */
   readonly cursor?: string;
   /** Sort order, by time of creation. */
   readonly sort_order: "asc" | "desc";
@@ -53,7 +53,7 @@ export interface RunSearch extends RunFilter {
   readonly keep: (run: RunWithoutKwargs, thread: ThreadRecord) => boolean;
 }
 
-export interface RunsFound {
+export interface RunRecordPage {
   /** The runs of the page. They are fewer than the limit if no more runs match, or if the records are large. */
   readonly runs: readonly RunWithoutKwargs[];
   /**
@@ -90,7 +90,7 @@ export interface Catalog {
    * - There is no filter, and the threads are sorted by id, creation or last change.
    * - The threads are sorted by creation, and filtered by status or by one member of the metadata (a string, a number, a boolean or null).
    */
-  searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadsFound>;
+  searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadRecordPage>;
   /** The exact number of threads that match. */
   countThreads(tenant: string, selection: ThreadSelection): Promise<number>;
   /**
@@ -99,7 +99,7 @@ export interface Catalog {
    * - The runs that follow a cursor MUST stay the same when runs are admitted later.
    * - Failed runs, and the runs of one thread, MUST be found without reading other runs.
    */
-  searchRuns(tenant: string, search: RunSearch): Promise<RunsFound>;
+  searchRuns(tenant: string, search: RunSearch): Promise<RunRecordPage>;
   /**
    * Up to `limit` threads of all tenants whose `ttl.due` is at or before `now` (epoch milliseconds), earliest first.
    */

@@ -1,4 +1,4 @@
-import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { CheckpointHead, NewCheckpoint, PendingTaskWrites } from "../model/checkpoint.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 
@@ -12,13 +12,13 @@ export interface Emission {
 }
 
 /** A checkpoint with its state and pending writes, from which an attempt starts. */
-export interface Position {
+export interface CheckpointWithState {
   /** The thread's latest checkpoint, or the checkpoint from which the run forks; null if the thread has no checkpoint. */
   readonly head: CheckpointHead | null;
   /** The state at the checkpoint. It is shared and MUST NOT be changed. */
   readonly values: JsonObject;
   /** The pending writes of tasks at the checkpoint. */
-  readonly writes: readonly TaskWrites[];
+  readonly writes: readonly PendingTaskWrites[];
 }
 
 /** A task that is added to a step while its other tasks run. */
@@ -36,7 +36,7 @@ export interface JoiningTask {
 export interface EngineReport {
   /** Checkpoints of subgraphs. The checkpoints of the root graph are in the {@link EngineStep}s instead. */
   readonly checkpoints: readonly NewCheckpoint[];
-  readonly writes: readonly TaskWrites[];
+  readonly writes: readonly PendingTaskWrites[];
   readonly emissions: readonly Emission[];
   /** Further tasks of the current step, to start now like the tasks of a plan. */
   readonly tasks: readonly JoiningTask[];
@@ -56,7 +56,7 @@ export interface EngineHost {
    * Reads a stored checkpoint of the namespace `ns`, with its state and pending writes: the checkpoint with the id `id`, or the latest
    * checkpoint if `id` is null. Resolves with null if there is no such checkpoint.
    */
-  read(ns: string, id: string | null): Promise<Position | null>;
+  read(ns: string, id: string | null): Promise<CheckpointWithState | null>;
   /**
    * Reads up to `limit` stored checkpoints of the namespace `ns`, with their states and pending writes, newest first. `before`: only
    * checkpoints older than the checkpoint with this id. Checkpoints of this attempt that are not stored yet may be missing.
@@ -65,7 +65,7 @@ export interface EngineHost {
     readonly ns: string;
     readonly limit: number;
     readonly before?: string;
-  }): Promise<readonly Position[]>;
+  }): Promise<readonly CheckpointWithState[]>;
   report(news: EngineReport): void;
   /**
    * Adds a fact to the run's event log at once, after everything reported so far. Returns the id of the fact's first event; -1 if the

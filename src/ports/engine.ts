@@ -1,18 +1,18 @@
 import type { GraphDrawing } from "../model/graph-drawing.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
-import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { CheckpointHead, NewCheckpoint, PlannedTask, PendingTaskWrites } from "../model/checkpoint.ts";
 import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/run-event.ts";
-import type { PendingInterrupts, Interrupt, Interrupts } from "../model/interrupt.ts";
+import type { PendingInterrupts, Interrupt, InterruptsByTask } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { AcceptedEvents, QuestionAfterMigration } from "../model/machine-mailbox.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { StatechartDefinition } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
-import type { Emission, Position, EngineHost } from "./engine-host.ts";
+import type { Emission, CheckpointWithState, EngineHost } from "./engine-host.ts";
 import type { StateUpdate, StateUpdateResult } from "./state-update.ts";
 
-export type { Emission, Position };
+export type { Emission, CheckpointWithState };
 
 /** The plan after a step: what happens next. */
 export type Plan =
@@ -23,7 +23,7 @@ export type Plan =
    * The graph waits for answers to `interrupts`. They are grouped by tasks of this graph: each interrupt was raised by the task itself or
    * in the task's subgraph. An empty `interrupts`: the graph waits at a breakpoint.
    */
-  | { readonly kind: "paused"; readonly interrupts: Interrupts }
+  | { readonly kind: "paused"; readonly interrupts: InterruptsByTask }
   /**
    * A task of a subgraph has returned a command for the parent graph, so the subgraph ends. `moves`: the next nodes in
    * the parent graph, in a form that only the engine knows.
@@ -34,7 +34,7 @@ export type Plan =
 /** One computed step: what to store, what to emit, and what happens next. */
 export interface EngineStep {
   readonly checkpoints: readonly NewCheckpoint[];
-  readonly writes: readonly TaskWrites[];
+  readonly writes: readonly PendingTaskWrites[];
   readonly emissions: readonly Emission[];
   readonly plan: Plan;
   /**
@@ -93,7 +93,7 @@ export interface Backoff {
 export interface SettledTask {
   /** `again`: the task must run once more. */
   readonly kind: "done" | "interrupted" | "failed" | "again";
-  readonly writes: TaskWrites;
+  readonly writes: PendingTaskWrites;
   readonly emissions: readonly Emission[];
   readonly error?: PlainError;
 }
@@ -141,7 +141,7 @@ export interface NodeCall {
   readonly input: unknown;
   readonly config: JsonObject;
   readonly context: JsonObject;
-  /** The answers to the task's interrupts so far, in the form in which {@link TaskWrites} stores them. */
+  /** The answers to the task's interrupts so far, in the form in which {@link PendingTaskWrites} stores them. */
   readonly resumes: readonly unknown[];
   /** The results of the task's `ctx.step` calls so far, by name. */
   readonly steps: JsonObject;
@@ -234,7 +234,7 @@ export interface Subgraph {
    * @param position the latest checkpoint in the namespace, with its state and pending writes; if there is none, the
    *   checkpoint `from`, or an empty position
    */
-  open(position: Position): Execution;
+  open(position: CheckpointWithState): Execution;
 }
 
 /** What an execution gets from its caller: the tenant, the time and new checkpoint ids. */
@@ -301,7 +301,12 @@ export interface Engine {
    */
   parseRun?(run: UnadmittedRun, values: () => Eventually<JsonObject | null>): Promise<RunKwargs> | undefined;
   /** Opens the execution of an attempt of `run` that starts at `position`. @throws ServiceError `graph.not_found` */
-  open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
+  open(
+    run: RunRecord,
+    position: CheckpointWithState,
+    source: ExecutionServices,
+    stage: EngineHost,
+  ): Execution;
   /**
    * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next tasks by the edges
    * of `as_node`. It stores nothing, runs no node function, and takes times and ids only from `source`. The caller may repeat the call with
@@ -312,7 +317,11 @@ export interface Engine {
    * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*`, naming the wrong fields: an `as_node` that is not a node, or
    *   that is missing where it is needed; values that the state refuses
    */
-  update(update: StateUpdate, position: Position, source: ExecutionServices): Eventually<StateUpdateResult>;
+  update(
+    update: StateUpdate,
+    position: CheckpointWithState,
+    source: ExecutionServices,
+  ): Eventually<StateUpdateResult>;
   /** The keys of the state that a run of this graph shows as its values; null: all keys, or the graph is unknown. */
   output(graph: string): readonly string[] | null;
   /**
@@ -323,7 +332,7 @@ export interface Engine {
    */
   refuses(
     run: UnadmittedRun,
-    interrupts: Interrupts | null,
+    interrupts: InterruptsByTask | null,
     blank?: boolean,
     unfinished?: boolean,
   ): RunRefusal | null;

@@ -12,7 +12,7 @@ import type { Emission } from "./engine-host.ts";
  *
  * Readers see facts in order and exactly once. They see a fact only when it is stored, unless `streams.sync` is `memory`.
  */
-export interface Sink {
+export interface EventSink {
   /**
    * Adds a fact and returns the id of the fact's first event. After `close`, or if a newer attempt has started, does nothing and returns
    * -1. Facts are stored soon after, many in one chunk and not durably, unless `take` takes them first.
@@ -51,7 +51,7 @@ export interface RunEventSinks {
    * its `seq_base` (the thread's event number at the start of the run), because readers of the whole thread number the run's events from
    * there.
    */
-  open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
+  open(key: ThreadKey, run: RunRecord, epoch: number, first: number): EventSink;
   /**
    * Ends the streams of clients that read a run that has no sink: a run that was ended before it started, or a run whose missing end was
    * restored.

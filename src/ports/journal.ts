@@ -1,6 +1,6 @@
 import type { ServiceError } from "../model/errors.ts";
-import type { AddedStepResults, Checkpoint, NewCheckpoint, TaskWrites } from "../model/checkpoint.ts";
-import type { OutboxItem } from "../model/webhook-delivery.ts";
+import type { AddedStepResults, Checkpoint, NewCheckpoint, PendingTaskWrites } from "../model/checkpoint.ts";
+import type { NewDelivery } from "../model/webhook-delivery.ts";
 import type { EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, RunStatus } from "../model/run.ts";
@@ -43,7 +43,7 @@ export interface Append {
    * The complete pending writes of some tasks. They replace all earlier pending writes of these tasks, including the
    * step results that {@link Append.steps} added.
    */
-  readonly writes?: readonly TaskWrites[] | undefined;
+  readonly writes?: readonly PendingTaskWrites[] | undefined;
   /**
    * Results of `ctx.step` calls to add to pending writes that an earlier append has stored. So a new result is stored
    * without writing the task's earlier results again.
@@ -58,7 +58,7 @@ export interface Append {
    */
   readonly once?: IdempotentRequest | undefined;
   /** Webhook deliveries for the runs that this append ends. They stay in the outbox even if the run or the thread is deleted. */
-  readonly outbox?: readonly OutboxItem[] | undefined;
+  readonly outbox?: readonly NewDelivery[] | undefined;
 }
 
 /** A request that is carried out once, even if it is sent several times (an idempotency record). */
@@ -183,7 +183,7 @@ export interface Journal {
    */
   sharedValues(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject>;
   /** Pending writes of tasks at a checkpoint, in the order of task ids. */
-  writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]>;
+  writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly PendingTaskWrites[]>;
 
   /**
    * The rows and bytes that are stored for the thread. Counting them reads the whole thread, so it MUST yield to other work. All counts are 0

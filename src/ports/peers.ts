@@ -45,7 +45,7 @@ export type PeerSocket = Pick<Socket, "send" | "onMessage" | "close"> & {
  * The HTTP status of a process that no longer has the shard of a request. The process that sent the request then looks up the shard's new
  * owner.
  */
-export const MISDIRECTED = 421;
+export const MISDIRECTED_STATUS = 421;
 
 /**
  * A response header: the id of the event after which a stream of a thread's events begins. The process that forwarded the request continues
@@ -90,7 +90,7 @@ export interface Peers {
  * The authenticated client of a request. The process that receives a request authenticates the client, and sends this result along when it
  * forwards the request.
  */
-export interface KnownClient {
+export interface AuthenticatedClient {
   readonly tenant: string;
   /** Undefined if the client has authenticated with an API key, or if the server needs no credentials. */
   readonly user: AuthUser | undefined;
@@ -107,7 +107,7 @@ export const HOME_SHARD: unique symbol = Symbol("home shard");
 export const ANY_SHARD: unique symbol = Symbol("any shard");
 
 export interface ForwardedRequest {
-  readonly client: KnownClient & { readonly id: string; readonly headers: Headers };
+  readonly client: AuthenticatedClient & { readonly id: string; readonly headers: Headers };
   /**
    * True if the request starts a run. If such a request has no idempotency key, the forwarder adds one, so that it can send the request
    * again without starting a second run.
@@ -138,7 +138,7 @@ export interface RequestForwarder {
   socket(
     name: ShardSelector | undefined,
     socket: Socket,
-    client: KnownClient,
+    client: AuthenticatedClient,
     request: { readonly path: string; readonly headers: ReplyHeaders; readonly protocol?: string },
   ): Promise<void> | undefined;
 }

@@ -2,7 +2,7 @@ import type { Membership } from "../ports/membership.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
 import type { ShardSnapshots } from "../ports/shard-snapshots.ts";
 import { type ClusterIdentity, findSchema, openSchema } from "./cluster-schema.ts";
-import { PostgresConnections, type PostgresDeps, type PostgresOptions } from "./connections.ts";
+import { PostgresConnections, type PostgresDeps, type PostgresOptions } from "./postgres-connections.ts";
 import { PostgresMembership } from "./postgres-membership.ts";
 import { PostgresShardLog } from "./postgres-shard-log.ts";
 import { PostgresShardSnapshots } from "./postgres-shard-snapshots.ts";

@@ -1,5 +1,5 @@
 import { ServiceError } from "../model/errors.ts";
-import type { PostgresConnections } from "./connections.ts";
+import type { PostgresConnections } from "./postgres-connections.ts";
 
 /** The version of the tables. Tables of version 1, which do not store when a snapshot was made, are upgraded. */
 const FORMAT = 2;

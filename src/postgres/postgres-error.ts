@@ -72,7 +72,7 @@ function reasonOf(cause: unknown): string {
  * Converts a failure after the database was opened to `storage.unavailable`. This includes a refused password: the same password was
  * accepted before, so it is probably being changed.
  */
-export const unavailableDatabase = (error: unknown): ServiceError =>
+export const toUnavailableError = (error: unknown): ServiceError =>
   error instanceof ServiceError && error.code === "storage.unavailable"
     ? error
     : new ServiceError("storage.unavailable", error instanceof Error ? error.message : String(error), {

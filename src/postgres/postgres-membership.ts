@@ -1,7 +1,7 @@
 import type { ClusterNode, ClusterView, Membership, RenewedView, ShardLease } from "../ports/membership.ts";
 import { quoteName } from "./cluster-schema.ts";
-import type { PostgresConnections, Row, Statement } from "./connections.ts";
-import { unavailableDatabase } from "./postgres-error.ts";
+import type { PostgresConnections, Row, Statement } from "./postgres-connections.ts";
+import { toUnavailableError } from "./postgres-error.ts";
 
 /** The nodes of a cluster and their leases, in two tables of PostgreSQL. Leases end by PostgreSQL's clock. Each call is one statement. */
 export class PostgresMembership implements Membership {
@@ -104,7 +104,7 @@ export class PostgresMembership implements Membership {
     try {
       return await this.#connections.run(statement, values);
     } catch (error) {
-      throw unavailableDatabase(error);
+      throw toUnavailableError(error);
     }
   }
 }

@@ -6,8 +6,8 @@ import {
   trimmedLog,
 } from "../ports/shard-log.ts";
 import { quoteName } from "./cluster-schema.ts";
-import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
-import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
+import { asBuffer, type PostgresConnections, type Statement } from "./postgres-connections.ts";
+import { sqlStateOf, toUnavailableError } from "./postgres-error.ts";
 
 /** The SQLSTATE of an insert with a key that already exists. */
 const UNIQUE_VIOLATION = "23505";
@@ -91,7 +91,7 @@ export class PostgresShardLog implements ShardLog {
       stored = await this.#connections.run(this.#append, [shard, seq, epoch, asBuffer(batch)], batch.length);
     } catch (error) {
       if (sqlStateOf(error) === UNIQUE_VIOLATION) throw fencedAppend(shard, seq, epoch, error);
-      throw unavailableDatabase(error);
+      throw toUnavailableError(error);
     }
     if (stored.length === 0) throw fencedAppend(shard, seq, epoch);
   }
@@ -124,7 +124,7 @@ export class PostgresShardLog implements ShardLog {
     try {
       return await this.#connections.run(statement, values, bytes);
     } catch (error) {
-      throw unavailableDatabase(error);
+      throw toUnavailableError(error);
     }
   }
 }

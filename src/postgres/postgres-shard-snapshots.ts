@@ -1,7 +1,7 @@
 import { deletedSnapshot, type ShardSnapshot, type ShardSnapshots } from "../ports/shard-snapshots.ts";
 import { quoteName } from "./cluster-schema.ts";
-import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
-import { unavailableDatabase } from "./postgres-error.ts";
+import { asBuffer, type PostgresConnections, type Statement } from "./postgres-connections.ts";
+import { toUnavailableError } from "./postgres-error.ts";
 
 /** The largest number of parts that one statement deletes. */
 const MAX_PRUNED_PARTS = 16;
@@ -126,7 +126,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
     try {
       return await this.#connections.run(statement, values, bytes);
     } catch (error) {
-      throw unavailableDatabase(error);
+      throw toUnavailableError(error);
     }
   }
 }

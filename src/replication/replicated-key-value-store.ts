@@ -16,7 +16,7 @@ import { fencedAppend, type ShardLog } from "../ports/shard-log.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import { LogApplier, TAKEOVER_ENTRY } from "./log-applier.ts";
 import { type DatabaseCopy, ShardSnapshotMaker, type ShardSnapshotOptions } from "./shard-snapshot-maker.ts";
-import { reachesBackTo, restoreNewestSnapshot } from "./shard-snapshot-restore.ts";
+import { logReachesBackTo, restoreNewestSnapshot } from "./shard-snapshot-restore.ts";
 
 /** The default of {@link ReplicationDeps.patienceMs}. A restart of PostgreSQL usually takes less time, so no batch fails then. */
 const PATIENCE_MS = 5_000;
@@ -239,7 +239,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     if (this.#deps.snapshots === undefined || this.#isFenced) return;
     // Throws if the log has lost entries. The database may still have them, so it must not be replaced then.
     await this.#applier.checkPosition();
-    const isReached = await reachesBackTo(this.#log, shard, applied + 1);
+    const isReached = await logReachesBackTo(this.#log, shard, applied + 1);
     if (isReached && applied > 0) return;
     const reasons = await restoreNewestSnapshot(this.#inner, {
       ...this.#deps.snapshots,

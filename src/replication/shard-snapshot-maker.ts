@@ -7,7 +7,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
 import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts";
 import { APPLIED_KEY, decodePosition } from "./log-applier.ts";
-import { toParts } from "./shard-snapshot-parts.ts";
+import { writeSnapshotParts } from "./shard-snapshot-parts.ts";
 
 /** The default of {@link ShardSnapshotOptions.logBytes}. */
 const DEFAULT_LOG_BYTES = 256 * 1024 * 1024;
@@ -206,7 +206,7 @@ export class ShardSnapshotMaker {
   async *#partsOf({ seq, entries }: DatabaseCopy, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const { clock } = this.#deps;
     let since = clock.mono();
-    for await (const part of toParts(checked(entries, seq))) {
+    for await (const part of writeSnapshotParts(checked(entries, seq))) {
       if (signal.aborted) throw givenUp();
       yield part;
       // The time includes the storing of the part: the consumer asks for the next part only afterwards.

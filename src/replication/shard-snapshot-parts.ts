@@ -13,7 +13,7 @@ const HEAD_BYTES = 6;
  * Writes the entries of a database as the parts of a snapshot. All entries, each preceded by the lengths of its key and its value, form one
  * sequence of bytes. A part consists of a checksum and a section of this sequence, so a large entry may extend over several parts.
  */
-export async function* toParts(entries: AsyncIterable<KeyValueEntry>): AsyncGenerator<Uint8Array> {
+export async function* writeSnapshotParts(entries: AsyncIterable<KeyValueEntry>): AsyncGenerator<Uint8Array> {
   let part = Buffer.allocUnsafe(PART_BYTES);
   let used = SUM_BYTES;
   for await (const [key, value] of entries) {
@@ -42,7 +42,7 @@ export async function* toParts(entries: AsyncIterable<KeyValueEntry>): AsyncGene
  * occurs twice. Missing parts at the end are not noticed, so the caller MUST check that the last entry is there.
  * @throws ServiceError `journal.damaged`
  */
-export async function* fromParts(parts: AsyncIterable<Uint8Array>): AsyncGenerator<KeyValueEntry> {
+export async function* readSnapshotParts(parts: AsyncIterable<Uint8Array>): AsyncGenerator<KeyValueEntry> {
   /**
    * `waiting`: bytes that do not form a complete entry yet; `size`: their number; `needed`: the number of bytes of the next entry, as far
    * as it is known.

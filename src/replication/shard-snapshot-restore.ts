@@ -9,7 +9,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
 import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts";
 import { APPLIED_KEY, decodePosition } from "./log-applier.ts";
-import { fromParts } from "./shard-snapshot-parts.ts";
+import { readSnapshotParts } from "./shard-snapshot-parts.ts";
 
 /** The number of bytes that are written to the new database at once. */
 const BATCH_BYTES = 1024 * 1024;
@@ -45,7 +45,7 @@ export async function restoreNewestSnapshot(
 
   async function restore(snapshot: ShardSnapshot): Promise<string | undefined> {
     const { seq, bytes } = snapshot;
-    if (!(await reachesBackTo(log, shard, seq + 1)))
+    if (!(await logReachesBackTo(log, shard, seq + 1)))
       return `The log does not reach back to the snapshot at position ${seq}`;
     logger.info("the database is filled from a snapshot", { seq, bytes });
     try {
@@ -61,7 +61,7 @@ export async function restoreNewestSnapshot(
 }
 
 /** Whether a log has all entries from position `from` on. */
-export async function reachesBackTo(log: ShardLog, shard: number, from: number): Promise<boolean> {
+export async function logReachesBackTo(log: ShardLog, shard: number, from: number): Promise<boolean> {
   try {
     await log.read(shard, from, 1);
     return true;
@@ -79,7 +79,7 @@ async function fill(empty: KeyValueStore, parts: AsyncIterable<Uint8Array>, seq:
   let ops: WriteOperation[] = [];
   let bytes = 0;
   let last: KeyValueEntry | undefined;
-  for await (const [key, value] of fromParts(parts)) {
+  for await (const [key, value] of readSnapshotParts(parts)) {
     last = [key, value];
     ops.push({ key, value });
     bytes += key.length + value.length;

@@ -1,6 +1,6 @@
 import { invalidField } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import type { RawBody } from "./body.ts";
+import type { RawBody } from "./read-body.ts";
 
 const PLACES = ["checkpoint_ns", "checkpoint_map"] as const;
 

@@ -6,7 +6,7 @@ import type { CancelAction } from "../model/run.ts";
  * back has no record.
  * @throws ServiceError `validation.failed`
  */
-export function checkReason(action: CancelAction, reason: string | undefined): void {
+export function checkCancelReason(action: CancelAction, reason: string | undefined): void {
   if (reason !== undefined && action !== "interrupt") {
     throw invalidField("reason", "is kept with an interrupted run: it goes with the action interrupt alone");
   }

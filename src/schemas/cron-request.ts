@@ -1,13 +1,14 @@
 import type { CronFilter } from "../model/cron.ts";
 import type { JsonObject } from "../model/json.ts";
 import { cronOrders, type CronDefinition, type CronSearch, type NewCron } from "../service/crons/crons.ts";
-import type { RawBody } from "./body.ts";
-import { metadataFilterSchema } from "./filter.ts";
+import type { Schedule } from "../service/crons/cron-schedule.ts";
+import type { RawBody } from "./read-body.ts";
+import { metadataFilterSchema } from "./metadata-filter-schema.ts";
 import { parseRunRequest } from "./run-request.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, runCreateSchema } from "./request-schemas.ts";
-import { parseTime } from "./time.ts";
+import { parseTime } from "./parse-time.ts";
 import { Type } from "./typebox.ts";
-import { compileBodySchema } from "./validator.ts";
+import { compileBodySchema } from "./body-schema.ts";
 
 const object = Type.Free();
 const uuid = Type.String({ format: "uuid" });
@@ -49,6 +50,14 @@ const asked = {
   enabled: Type.Optional(Type.Boolean()),
   metadata: Type.Optional(metadataFilterSchema),
 };
+
+export const cronPreviewSchema = compileBodySchema(
+  Type.Object({
+    schedule: Type.String({ maxLength: 200 }),
+    timezone: parts.timezone,
+    end_time: parts.end_time,
+  }),
+);
 
 export const cronCountSchema = compileBodySchema(Type.Object(asked));
 
@@ -118,6 +127,18 @@ export function parseCronChange(body: RawBody): CronDefinition {
     ...(metadata !== undefined && { metadata: metadata as JsonObject }),
     run,
   };
+}
+
+/** When a cron would fire, as a request for a preview asks. */
+export interface SchedulePreviewRequest extends Schedule {
+  /** Epoch milliseconds after which the cron would start no more runs; null: no end. */
+  readonly end: number | null;
+}
+
+/** Parses a request for the next times of a schedule. @throws ServiceError `validation.failed` */
+export function parseCronPreview(body: RawBody): SchedulePreviewRequest {
+  const { schedule, timezone = null, end_time } = cronPreviewSchema.parse(body);
+  return { schedule, timezone, end: end_time === undefined ? null : parseTime("end_time", end_time) };
 }
 
 /** Parses a cron search into the query and the selected fields. @throws ServiceError `validation.failed` */

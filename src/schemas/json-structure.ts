@@ -44,7 +44,7 @@ const CHECKED_ONE_BY_ONE = 256;
 export type LongContainers = ReadonlyMap<number, number>;
 
 /** The error for malformed JSON. `name`: what was parsed, such as "body". */
-export function malformed(name: string, cause?: unknown): ServiceError {
+export function malformedJson(name: string, cause?: unknown): ServiceError {
   const where = name === "body" ? "request body" : `the ${name}`;
   return new ServiceError("body.malformed", `Malformed JSON in ${where}`, { cause });
 }
@@ -163,7 +163,7 @@ export class StructureCheck {
       } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
         const begin = begins[depth] as number;
         if (depth > 0 && i - begin > PARSE_STEP_BYTES) {
-          if ((bytes[begin] === OPEN_LIST) !== (byte === CLOSE_LIST)) throw malformed(this.#whole);
+          if ((bytes[begin] === OPEN_LIST) !== (byte === CLOSE_LIST)) throw malformedJson(this.#whole);
           this.#longer.set(begin, i);
         }
         depth--;

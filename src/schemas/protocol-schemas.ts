@@ -1,9 +1,9 @@
 import { invalidField } from "../model/errors.ts";
 import { protocolChannels, type EventFilter } from "../model/protocol-event-filter.ts";
-import type { RawBody } from "./body.ts";
+import type { RawBody } from "./read-body.ts";
 import { PAGE_LIMITS } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";
-import { compileBodySchema } from "./validator.ts";
+import { compileBodySchema } from "./body-schema.ts";
 
 const namespace = Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 });
 const answer = { interrupt_id: Type.String(), response: Type.Optional(Type.Unknown()) };
@@ -15,7 +15,7 @@ export const inputRespondSchema = compileBodySchema(
   }),
 );
 
-export const stateGetSchema = compileBodySchema(
+export const protocolStateSchema = compileBodySchema(
   Type.Object({
     namespace: Type.Optional(namespace),
     keys: Type.Optional(Type.Array(Type.String(), { maxItems: 1000 })),

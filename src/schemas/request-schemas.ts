@@ -8,9 +8,9 @@ import {
 import { assistantOrders } from "../service/assistant-search.ts";
 import { threadOrders } from "../model/thread-search.ts";
 import { MAX_TTL_MINUTES, ttlStrategies } from "../model/thread.ts";
-import { metadataFilterSchema } from "./filter.ts";
+import { metadataFilterSchema } from "./metadata-filter-schema.ts";
 import { type TSchema, Type } from "./typebox.ts";
-import { compileBodySchema } from "./validator.ts";
+import { compileBodySchema } from "./body-schema.ts";
 
 const ifExists = Type.Enum(["raise", "do_nothing"]);
 /** The actions with which a run can be cancelled. */

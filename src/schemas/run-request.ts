@@ -2,7 +2,7 @@ import { EMPTY_OBJECT } from "../model/json.ts";
 import type { RunOrigin } from "../model/run.ts";
 import type { RunRequest } from "../service/run-draft.ts";
 import { ServiceError } from "../model/errors.ts";
-import { dropNulls, type RawBody } from "./body.ts";
+import { dropNulls, type RawBody } from "./read-body.ts";
 import { invalid } from "./error-to-response.ts";
 import { runCreateSchema } from "./request-schemas.ts";
 

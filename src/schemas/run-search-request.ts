@@ -1,9 +1,9 @@
 import { invalidField } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import type { RunSearchQuery } from "../service/runs.ts";
-import type { RawBody } from "./body.ts";
+import type { RawBody } from "./read-body.ts";
 import { PAGE_LIMITS, runSearchSchema } from "./request-schemas.ts";
-import { parseTime } from "./time.ts";
+import { parseTime } from "./parse-time.ts";
 
 /** Matches a cursor. Cursors are keys of an index, which contain no other characters. */
 const CURSOR = /^[0-9A-Za-z_.:|%/-]+$/;

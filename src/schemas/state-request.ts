@@ -3,7 +3,7 @@ import { parseUuid } from "../model/ids.ts";
 import type { StateProjection } from "../service/state-snapshot.ts";
 import type { HistoryRequest, StatePosition } from "../service/thread-states.ts";
 import type { UpdateRequest } from "../service/state-update-requests.ts";
-import type { RawBody } from "./body.ts";
+import type { RawBody } from "./read-body.ts";
 import { historyReadSchema, PAGE_LIMITS, stateReadSchema, stateUpdateSchema } from "./request-schemas.ts";
 
 type Checkpoint = NonNullable<ReturnType<typeof stateReadSchema.parse>["checkpoint"]>;

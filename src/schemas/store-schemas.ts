@@ -1,7 +1,7 @@
 import { ITEM_LIMITS, MAX_ITEM_TTL_MINUTES } from "../service/store/item-limits.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";
-import { compileBodySchema } from "./validator.ts";
+import { compileBodySchema } from "./body-schema.ts";
 
 const object = Type.Free();
 const namespace = Type.Array(Type.String({ maxLength: ITEM_LIMITS.label }), { maxItems: ITEM_LIMITS.labels });

@@ -3,7 +3,7 @@ import { parseUuid } from "../model/ids.ts";
 import type { ThreadLifetime, TtlStrategy } from "../model/thread.ts";
 import { parseValuePath, type ValuePath } from "../service/value-path.ts";
 import type { ThreadSearchQuery } from "../service/thread-search.ts";
-import type { RawBody } from "./body.ts";
+import type { RawBody } from "./read-body.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, threadSearchSchema } from "./request-schemas.ts";
 
 /** Converts the `ttl` of a request. A plain number is the number of minutes after which the thread is deleted. */

@@ -2,7 +2,7 @@ import type { AdmitTimerRun } from "../../actors/thread-system-interface.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { isSameTimer, nextTimer, type Timer } from "../model/machine-timer.ts";
-import { TenantSlots } from "../ports/slots.ts";
+import { SemaphorePerTenant } from "../ports/fair-semaphore.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { RunRequest } from "./run-draft.ts";
 import type { Runs } from "./runs.ts";
@@ -24,7 +24,7 @@ const CHANGED: ReadonlySet<string> = new Set(["run.conflict", "thread.not_found"
 
 /** Creates the handler of due timers. It starts or queues a run that processes the timer's event, with the thread's last assistant. */
 export function createTimerHandler({ journal, runs }: Deps): AdmitTimerRun {
-  const slots = new TenantSlots(MAX_ADMITTED_TOGETHER);
+  const slots = new SemaphorePerTenant(MAX_ADMITTED_TOGETHER);
   return (key, timer) => slots.run(key.tenant, () => admit(key, timer));
 
   async function admit(key: ThreadKey, timer: Timer): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { START } from "../graph/definition-checks.ts";
 import type { AssistantRecord, AssistantVersion } from "../model/assistant.ts";
-import type { Checkpoint, CheckpointHead, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { Checkpoint, CheckpointHead, PlannedTask, PendingTaskWrites } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { CronRecord } from "../model/cron.ts";
 import type { Interrupt } from "../model/interrupt.ts";
@@ -184,7 +184,7 @@ export interface StateParts {
   readonly thread: string;
   readonly checkpoint: Checkpoint;
   readonly values: JsonObject;
-  readonly writes: readonly TaskWrites[];
+  readonly writes: readonly PendingTaskWrites[];
   /** True: the metadata includes the updates of the nodes, which may be as large as the state. */
   readonly withWrites: boolean;
   /** The next newer checkpoint of the same namespace; absent when this state is the latest. */
@@ -261,7 +261,7 @@ function taskOf(
     within,
     later,
   }: {
-    readonly left: TaskWrites | undefined;
+    readonly left: PendingTaskWrites | undefined;
     readonly within: TaskSubgraph | undefined;
     readonly later: CheckpointHead | undefined;
   },
@@ -315,7 +315,7 @@ export function apiChildTask(
 
 /** The interrupts of a task that wait for an answer. `isOlder`: the state is not the latest, so the answered interrupts are included. */
 function interruptsOf(
-  { result, interrupts, answered = [] }: TaskWrites,
+  { result, interrupts, answered = [] }: PendingTaskWrites,
   isOlder: boolean,
 ): readonly Interrupt[] {
   const waiting = result === undefined ? interrupts : [];
@@ -339,7 +339,7 @@ function resultOf(task: PlannedTask, { id, next, writes }: CheckpointHead, later
 /** The interrupts of a checkpoint that wait for an answer, in the order of its tasks. */
 export function pendingInterruptsOf(
   checkpoint: Checkpoint,
-  writes: readonly TaskWrites[],
+  writes: readonly PendingTaskWrites[],
 ): readonly Interrupt[] {
   const left = new Map(writes.map((task) => [task.task, task]));
   return checkpoint.next.flatMap(({ id }) => {

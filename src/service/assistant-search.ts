@@ -2,7 +2,7 @@ import type { AssistantRecord } from "../model/assistant.ts";
 import { type AssistantFilter, matchesAssistant } from "../model/assistant.ts";
 import type { BudgetShare } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
-import { SortedPages } from "./sorted-page.ts";
+import { SortedPages } from "./sorted-pages.ts";
 
 export const assistantOrders = ["created_at", "updated_at", "name", "graph_id", "assistant_id"] as const;
 

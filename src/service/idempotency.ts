@@ -30,7 +30,7 @@ export type MakeIdempotencyRecord = (run: string) => IdempotentRequest;
  * Makes sure that a request with an idempotency key starts only one run, however often it is sent while the
  * key is valid.
  */
-export class IdempotentRequests {
+export class IdempotencyGuard {
   readonly #journal: Journal;
   readonly #clock: Clock;
   /** Makes a repeated request wait while the first request with its key is still in progress. */

@@ -13,7 +13,7 @@ import type {
 } from "../model/run.ts";
 import { LATEST_CHECKPOINT, type StartCheckpoint } from "../model/start-checkpoint.ts";
 import type { RunDraft } from "../../actors/thread-system-interface.ts";
-import type { ThreadCreation } from "../model/thread.ts";
+import type { NewThreadValues } from "../model/thread.ts";
 import { storable, storableObject } from "./storable-values.ts";
 
 /** The body of a request to start a run: the supported fields, with their types checked. */
@@ -109,7 +109,7 @@ export interface RunThread {
   readonly thread_id: string;
   readonly metadata: JsonObject;
   /** How to create the thread; absent when it exists. */
-  readonly create?: ThreadCreation;
+  readonly create?: NewThreadValues;
 }
 
 const VALUES: readonly StreamMode[] = ["values"];

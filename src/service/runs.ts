@@ -14,14 +14,14 @@ import type { Engine } from "../ports/engine.ts";
 import type { Journal, RunsQuery } from "../ports/journal.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { checkpointEventId } from "../stream/find-checkpoint-event.ts";
-import type { Hub } from "../stream/hub.ts";
+import type { RunLogRegistry } from "../stream/run-log-registry.ts";
 import type { Reader } from "../stream/run-reader.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { Assistants } from "./assistants.ts";
 import { createRunCancellation, type RunCancellation } from "./run-cancellation.ts";
 import { runDraftOf, type RunThread, type RunRequest, type RunStarter, withRunUser } from "./run-draft.ts";
 import { apiRun, apiRunSummary } from "./api-records.ts";
-import { type MakeIdempotencyRecord, IdempotentRequests, type IdempotencyKey } from "./idempotency.ts";
+import { type MakeIdempotencyRecord, IdempotencyGuard, type IdempotencyKey } from "./idempotency.ts";
 import { runResultOf } from "./run-result.ts";
 import { resolveRunStart } from "./start-checkpoint.ts";
 import { storableObject } from "./storable-values.ts";
@@ -30,7 +30,7 @@ import type { Webhooks } from "./webhooks/webhooks.ts";
 
 interface FollowThreadDeps {
   readonly journal: Journal;
-  readonly hub: Hub;
+  readonly runLogs: RunLogRegistry;
 }
 
 /**
@@ -41,7 +41,7 @@ interface FollowThreadDeps {
  * @throws ServiceError `thread.not_found`
  */
 async function followThread(
-  { journal, hub }: FollowThreadDeps,
+  { journal, runLogs }: FollowThreadDeps,
   key: ThreadKey,
   after?: number,
   withEnds = false,
@@ -50,7 +50,7 @@ async function followThread(
   const isKnown = after === undefined || after < next_event || active !== null;
   // The events of the current run have numbers from `next_event` on.
   const from = isKnown ? (after ?? next_event - 1) : 0;
-  return hub.followThread(key, from, withEnds);
+  return runLogs.followThread(key, from, withEnds);
 }
 
 export interface RunListQuery {
@@ -174,7 +174,7 @@ interface RunsDeps {
   readonly journal: Journal;
   readonly catalog: Catalog;
   readonly engine: Engine;
-  readonly hub: Hub;
+  readonly runLogs: RunLogRegistry;
   readonly clock: Clock;
   readonly newId: () => string;
   readonly assistants: Assistants;
@@ -189,8 +189,8 @@ interface RunsDeps {
 const PAGE_BYTES = 256 * 1024;
 
 export function createRuns(deps: RunsDeps): Runs {
-  const { system, journal, catalog, engine, hub, newId, assistants, webhooks } = deps;
-  const repeats = new IdempotentRequests(deps);
+  const { system, journal, catalog, engine, runLogs, newId, assistants, webhooks } = deps;
+  const repeats = new IdempotencyGuard(deps);
   const threadTtl = deps.threadTtl ?? null;
 
   function startedBy(draft: RunDraft, by: RunStarter | undefined): RunDraft {
@@ -449,7 +449,7 @@ export function createRuns(deps: RunsDeps): Runs {
 
     lastEventAt: (key, { run_id }, checkpoint) => checkpointEventId(journal, key, run_id, checkpoint),
 
-    follow: (key, run, after) => hub.follow(key, run, { after }),
+    follow: (key, run, after) => runLogs.follow(key, run, { after }),
 
     followThread: (key, after, withEnds) => followThread(deps, key, after, withEnds),
   };

@@ -5,16 +5,16 @@ import type { WebhookPolicy } from "../model/webhook-policy.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { CronBook } from "../ports/cron-book.ts";
+import type { CronStorage } from "../ports/cron-storage.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
 import type { Store } from "../ports/store.ts";
-import type { Hub } from "../stream/hub.ts";
+import type { RunLogRegistry } from "../stream/run-log-registry.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
 import { type Crons, createCrons } from "./crons/crons.ts";
-import { createGraphDescriptions, type GraphDescriptions } from "./graph-descriptions.ts";
+import { createGraphIntrospection, type GraphIntrospection } from "./graph-introspection.ts";
 import { createActorInspection, type ActorInspection, type ServerInspection } from "./actor-inspection.ts";
 import { createMachineEvents, type MachineEvents } from "./machine-events.ts";
 import { createThreadProtocol, type ThreadProtocol } from "./thread-protocol.ts";
@@ -29,9 +29,9 @@ export interface ServiceDeps {
   readonly catalog: Catalog;
   readonly outbox: Outbox;
   readonly store: Store;
-  readonly crons: CronBook;
+  readonly crons: CronStorage;
   readonly engine: Engine;
-  readonly hub: Hub;
+  readonly runLogs: RunLogRegistry;
   readonly clock: Clock;
   /** Each new id sorts above all earlier ones. */
   readonly newId: () => string;
@@ -61,7 +61,7 @@ export interface Service {
   readonly events: MachineEvents;
   readonly protocol: ThreadProtocol;
   readonly assistants: Assistants;
-  readonly drawings: GraphDescriptions;
+  readonly drawings: GraphIntrospection;
   readonly crons: Crons;
   readonly webhooks: Webhooks;
   readonly inspection: ActorInspection;
@@ -84,7 +84,7 @@ export function createService(deps: ServiceDeps): ServerService {
   const own = createAssistants(deps);
   const assistants = deps.assistants?.(own) ?? own;
   const webhooks = createWebhooks(deps);
-  const crons = createCrons({ ...deps, book: deps.crons, assistants, webhooks });
+  const crons = createCrons({ ...deps, cronStorage: deps.crons, assistants, webhooks });
   const threads = createThreads({ ...deps, forgetCrons: crons.deleteOfThread });
   const states = createThreadStates(deps);
   const runs = createRuns({ ...deps, assistants, webhooks });
@@ -94,7 +94,7 @@ export function createService(deps: ServiceDeps): ServerService {
   return {
     crons,
     assistants: withoutCronsOfDeleted(assistants, crons),
-    drawings: createGraphDescriptions(deps.engine, assistants),
+    drawings: createGraphIntrospection(deps.engine, assistants),
     threads,
     states,
     runs,

@@ -1,11 +1,11 @@
-import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { Checkpoint, PendingTaskWrites } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import {
   type ChildPosition,
   childMachinePositionsAt,
   childrenWithin,
-  topOf,
+  rootSegmentOf,
 } from "../model/machine-child.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
@@ -136,13 +136,13 @@ async function within(
 async function childTasks(
   context: SnapshotContext,
   { ns, engine, next }: Checkpoint,
-  writes: readonly TaskWrites[],
+  writes: readonly PendingTaskWrites[],
 ): Promise<readonly JsonObject[]> {
   const { journal, key, projection, children = childMachinePositionsAt({ engine }) } = context;
   const errors = new Map<string, PlainError | null>();
   for (const { task, error } of writes) {
     const place = error === null ? undefined : next.find(({ id }) => id === task)?.child?.ns;
-    if (place !== undefined) errors.set(topOf(place), error);
+    if (place !== undefined) errors.set(rootSegmentOf(place), error);
   }
   const tasks: JsonObject[] = [];
   for (const { own, child } of childrenWithin(children, ns)) {

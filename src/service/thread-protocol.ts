@@ -5,7 +5,7 @@ import type { RunRecord } from "../model/run.ts";
 import { type ThreadKey, type ThreadRecord, threadStatusOf } from "../model/thread.ts";
 import { toIso } from "../model/time.ts";
 import type { Journal } from "../ports/journal.ts";
-import type { Hub } from "../stream/hub.ts";
+import type { RunLogRegistry } from "../stream/run-log-registry.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { RunRequest } from "./run-draft.ts";
 import type { Runs } from "./runs.ts";
@@ -75,7 +75,7 @@ export interface ThreadProtocol {
 
 interface Deps {
   readonly journal: Journal;
-  readonly hub: Hub;
+  readonly runLogs: RunLogRegistry;
   readonly runs: Pick<Runs, "start">;
   readonly threads: Pick<Threads, "state">;
   readonly states: Pick<ThreadStates, "at">;
@@ -86,7 +86,7 @@ interface Deps {
  */
 const REPLAYED_RUNS = 4;
 
-export function createThreadProtocol({ journal, hub, runs, threads, states }: Deps): ThreadProtocol {
+export function createThreadProtocol({ journal, runLogs, runs, threads, states }: Deps): ThreadProtocol {
   /** The assistant of the run that was started last. @throws ServiceError `run.not_found` */
   function lastAssistant({ metadata }: ThreadRecord): string {
     const { assistant_id } = metadata;
@@ -173,7 +173,7 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
         // the run from its first event.
         from.push(begun.length === 0 ? 0 : Math.min(...begun));
       }
-      return hub.followWhole(key, Math.min(...from));
+      return runLogs.followWhole(key, Math.min(...from));
     },
   };
 }

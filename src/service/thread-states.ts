@@ -1,6 +1,6 @@
 import type { ThreadSystem } from "../../actors/thread-system-interface.ts";
 import { metadataOfUser } from "../model/auth-user.ts";
-import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { Checkpoint, PendingTaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { contains, type JsonObject } from "../model/json.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
@@ -38,7 +38,7 @@ function pendingInterruptReader(
   return (key) =>
     readConsistently(journal, key, async (record) => {
       const { interrupts, checkpoint } = record;
-      const known = new Map<string, ReadonlyMap<string, TaskWrites>>();
+      const known = new Map<string, ReadonlyMap<string, PendingTaskWrites>>();
       const questions: PendingInterrupt[] = [];
       for (const asked of Object.values(interrupts).flat()) {
         const ns = asked.ns.slice(0, -1).join("|");

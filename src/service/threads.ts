@@ -231,7 +231,10 @@ export function createThreads(deps: Deps): Threads {
     state: (key, projection) => readConsistently(journal, key, (record) => latest(key, record, projection)),
 
     stateText(key, projection) {
-      const plain = projection.fields === undefined && projection.subgraphs !== true && projection.listLimit === undefined;
+      const plain =
+        projection.fields === undefined &&
+        projection.subgraphs !== true &&
+        projection.listLimit === undefined;
       const read = () =>
         readConsistently(journal, key, async (record) => {
           const state = await latest(key, record, projection);

@@ -3,7 +3,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
-import { Slots } from "../ports/slots.ts";
+import { FairSemaphore } from "../ports/fair-semaphore.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 
@@ -34,8 +34,8 @@ const tenantOf = (key: string): string => key.slice(0, key.indexOf("/") + 1);
 export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore {
   budget: TimeBudget | undefined;
   protected db: D | undefined;
-  readonly #poolReads = new Slots(MAX_POOL_READS);
-  readonly #slowReads = new Slots(MAX_SLOW_READS);
+  readonly #poolReads = new FairSemaphore(MAX_POOL_READS);
+  readonly #slowReads = new FairSemaphore(MAX_SLOW_READS);
 
   abstract open(): Promise<void>;
 

@@ -2,7 +2,7 @@ import type { SmallMap } from "../model/small-map.ts";
 import type { ThreadHead } from "./thread-heads.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { seal, unseal } from "./envelope.ts";
+import { encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 
 /**
  * The operations of one append, while they are being collected. The thread's {@link ThreadHead} changes only when all
@@ -29,13 +29,13 @@ export class AppendDraft {
 
   /** Adds an operation that stores `value` under `key`. Returns the stored size of the value in bytes. */
   put(key: string, value: unknown): number {
-    const bytes = seal(value);
+    const bytes = encodeWithChecksum(value);
     this.ops.push({ key, value: bytes });
     if (bytes.length > this.largest) this.largest = bytes.length;
     return bytes.length;
   }
 
-  /** Adds a value that already begins with its envelope (its length and checksum, see `envelope.ts`). */
+  /** Adds a value that already begins with its envelope (its length and checksum, see `checksum-envelope.ts`). */
   putSealed(key: string, value: Buffer): void {
     this.ops.push({ key, value });
   }
@@ -56,7 +56,7 @@ export class AppendDraft {
 
   /** Reads a value like {@link get}, and decodes it. `what` names the value in errors. */
   read(key: string, what: string): Eventually<unknown> {
-    return andThen(this.get(key), (bytes) => bytes && unseal(bytes, this.head.key, what));
+    return andThen(this.get(key), (bytes) => bytes && decodeWithChecksum(bytes, this.head.key, what));
   }
 }
 

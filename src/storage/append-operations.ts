@@ -9,11 +9,11 @@ import type { Append, CompletedRequest, IdempotentRequest } from "../ports/journ
 import { deriveChannelRefs } from "./channel-values.ts";
 import { delayedIndexOps } from "./delayed-run-index.ts";
 import type { AppendDraft } from "./append-draft.ts";
-import { sealChunk } from "./event-fact-codec.ts";
+import { encodeFacts } from "./event-fact-codec.ts";
 import { removeRuns } from "./run-removal.ts";
 import { type ThreadHead, isUnsettled } from "./thread-heads.ts";
 import {
-  activeKey,
+  unsettledThreadKey,
   checkpointKey,
   journalEntryKey,
   eventsPrefix,
@@ -24,17 +24,17 @@ import {
   idempotencyExpiryKey,
   runOrderKey,
   runKey,
-  sweepKey,
+  deletionMarkKey,
   addedStepResultsKey,
   pendingWritesMarkKey,
   taskWritesKey,
 } from "./keys.ts";
 import { encodeOrdinal } from "./sortable-numbers.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
-import type { MemberKeyCache } from "./metadata-keys.ts";
-import { deliveryOps } from "./outbox.ts";
+import type { MetadataIndexKeyCache } from "./metadata-index-keys.ts";
+import { deliveryOps } from "./key-value-outbox.ts";
 import { admittedRunKeys, endedRunKey } from "./run-index.ts";
-import { indexKeysOf, indexOps } from "./thread-index.ts";
+import { threadIndexKeys, threadIndexOps } from "./thread-index.ts";
 import {
   HIDDEN_MARK,
   PRESENT_MARK,
@@ -42,13 +42,13 @@ import {
   checkpointRow,
   checkpointRowCodec,
   runRowCodec,
-  sealNumber,
+  encodeNumberWithChecksum,
   threadRowCodec,
   type JournalEntry,
   type StoredTaskWrites,
 } from "./records.ts";
-import { findSharedUpdates } from "./shared-updates.ts";
-import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
+import { findDuplicateUpdates } from "./deduplicated-updates.ts";
+import { unpackRefs, type ChannelRefs } from "./channel-ref-codec.ts";
 
 /**
  * The most namespaces of a thread whose latest checkpoint is cached. With more, the cache is cleared, and a latest checkpoint that is not
@@ -60,7 +60,7 @@ const MAX_CACHED_NAMESPACES = 256;
 export interface AppendWrite {
   readonly draft: AppendDraft;
   readonly append: Append;
-  readonly memberKeys: MemberKeyCache;
+  readonly memberKeys: MetadataIndexKeyCache;
   /** The last new checkpoint of this append in each namespace; undefined while there is none. */
   latest: SmallMap<string, LatestCheckpoint> | undefined;
 }
@@ -91,11 +91,12 @@ function writeThread({ draft, append, memberKeys }: AppendWrite): void {
   const { key, thread } = append;
   draft.size = draft.put(threadRecordKey(head.prefix), threadRowCodec.row(thread));
   draft.put(journalEntryKey(head.prefix, thread.seq), entryOf(append));
-  indexOps(draft.ops, key, head.thread, thread, memberKeys);
+  threadIndexOps(draft.ops, key, head.thread, thread, memberKeys);
   const isActive = isUnsettled(thread);
   if (isActive !== head.active) {
-    if (isActive) draft.putSealed(activeKey(key), thread.temporary === null ? PRESENT_MARK : HIDDEN_MARK);
-    else draft.del(activeKey(key));
+    if (isActive)
+      draft.putSealed(unsettledThreadKey(key), thread.temporary === null ? PRESENT_MARK : HIDDEN_MARK);
+    else draft.del(unsettledThreadKey(key));
   }
   const delayed = head.thread?.delayed ?? null;
   if (thread.delayed !== delayed) draft.ops.push(...delayedIndexOps(key, delayed, thread.delayed));
@@ -150,16 +151,16 @@ export function updateThreadHead({ draft: { head, spanEnds }, append, latest }: 
 /**
  * The operations that hide a thread from all reads. When they are stored, {@link MarkedDeletions} deletes the remaining keys of the thread.
  */
-export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteOperation[] {
+export function threadRemovalOps({ key, prefix, thread }: ThreadHead): readonly WriteOperation[] {
   const gone = [
     threadRecordKey(prefix),
-    activeKey(key),
-    ...(thread === undefined ? [] : indexKeysOf(key, thread)),
+    unsettledThreadKey(key),
+    ...(thread === undefined ? [] : threadIndexKeys(key, thread)),
   ];
   return [
     ...gone.map((at) => ({ key: at, value: null })),
     ...delayedIndexOps(key, thread?.delayed ?? null, null),
-    { key: sweepKey(key, null), value: PRESENT_MARK },
+    { key: deletionMarkKey(key, null), value: PRESENT_MARK },
   ];
 }
 
@@ -226,7 +227,7 @@ function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: Thre
   // may have ended, or may have been stored before the thread was read into memory, so the store is read.
   if (run.order >= next_run) {
     if (temporary === null) for (const at of admittedRunKeys(key, run)) draft.putSealed(at, PRESENT_MARK);
-    return draft.putSealed(order, sealNumber(seq));
+    return draft.putSealed(order, encodeNumberWithChecksum(seq));
   }
   return writeEarlierOrder(draft, run, order, seq);
 }
@@ -234,7 +235,7 @@ function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: Thre
 function writeEarlierOrder(draft: AppendDraft, run: RunRecord, order: string, seq: number): Eventually<void> {
   return andThen(refuseEnded(draft, run.run_id), () =>
     andThen(draft.get(order), (known) => {
-      if (known === undefined) draft.putSealed(order, sealNumber(seq));
+      if (known === undefined) draft.putSealed(order, encodeNumberWithChecksum(seq));
     }),
   );
 }
@@ -304,7 +305,7 @@ function refsOf(parent: ChannelRefs, { write, checkpoint, at }: CheckpointWrite)
 
 function putCheckpoint(refs: ChannelRefs, { write, checkpoint, at }: CheckpointWrite): void {
   const { ns, id } = checkpoint;
-  const shared = findSharedUpdates(write.draft, at, checkpoint);
+  const shared = findDuplicateUpdates(write.draft, at, checkpoint);
   const row = checkpointRow(checkpoint, at, refs, shared);
   write.draft.put(checkpointKey(write.draft.head.prefix, ns, id), row);
   (write.latest ??= new SmallMap()).set(ns, { id, refs });
@@ -346,6 +347,6 @@ export function writeEvents(draft: AppendDraft, chunk: EventChunk): void {
   }
   draft.putSealed(
     eventsPrefix(head.prefix, chunk.run_id) + encodeOrdinal(chunk.first),
-    sealChunk(chunk.facts),
+    encodeFacts(chunk.facts),
   );
 }

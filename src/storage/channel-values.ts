@@ -13,11 +13,11 @@ import {
   type Steps,
 } from "../ports/eventually.ts";
 import type { AppendDraft } from "./append-draft.ts";
-import { damagedError, unseal } from "./envelope.ts";
+import { damagedError, decodeWithChecksum } from "./checksum-envelope.ts";
 
 import { listSpanPrefix, channelValueKey } from "./keys.ts";
 import { encodeOrdinal } from "./sortable-numbers.ts";
-import type { ChannelRefs } from "./channel-refs.ts";
+import type { ChannelRefs } from "./channel-ref-codec.ts";
 
 /**
  * Spread first in each copy of references. In V8 before 12, the copy would otherwise get a hidden class of its own, which makes reads slow
@@ -281,7 +281,7 @@ function* readStored(
 ): PausableRead<unknown> {
   const bytes = yield* readBytes(source, key);
   if (bytes === undefined) throw damagedError(source.key, `${what} ${is} missing`);
-  const decode = () => unseal(bytes, source.key, what);
+  const decode = () => decodeWithChecksum(bytes, source.key, what);
   return source.decode === undefined ? decode() : source.decode(key, bytes, decode);
 }
 

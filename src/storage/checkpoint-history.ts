@@ -1,9 +1,9 @@
-import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { Checkpoint, PendingTaskWrites } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { HistoryQuery } from "../ports/journal.ts";
-import { unseal } from "./envelope.ts";
+import { decodeWithChecksum } from "./checksum-envelope.ts";
 import {
   checkpointKey,
   checkpointPrefix,
@@ -64,20 +64,20 @@ export async function readHistory(
 /** The stored writes of a task: the whole writes, and the step results that were added to them later. */
 interface FoundWrites {
   readonly seq: number;
-  readonly writes: TaskWrites;
+  readonly writes: PendingTaskWrites;
   readonly added: JsonObject[];
 }
 
 /** Reads the pending writes of tasks at a checkpoint. `prefix`: the prefix of their keys. */
-export async function readWrites(
+export async function readPendingWrites(
   kv: KeyValueStore,
   key: ThreadKey,
   prefix: string,
-): Promise<readonly TaskWrites[]> {
+): Promise<readonly PendingTaskWrites[]> {
   const byTask = new Map<string, FoundWrites>();
   for await (const [at, bytes] of kv.entries(prefixRange(prefix))) {
     const [task = "", addedBy] = at.slice(prefix.length).split("/", 2);
-    const stored = unseal(bytes, key, `what task ${unescapeSegment(task)} left`);
+    const stored = decodeWithChecksum(bytes, key, `what task ${unescapeSegment(task)} left`);
     if (addedBy === undefined) {
       const { seq = 0, ...writes } = stored as StoredTaskWrites;
       byTask.set(task, { seq, writes, added: [] });

@@ -4,10 +4,10 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { unavailable } from "./abstract-level-store.ts";
-import type { BatchNumbers } from "./batch-numbers.ts";
+import type { BatchNumbering } from "./batch-numbering.ts";
 import { CHECK_KEY } from "./keys.ts";
 import { LargeWriteQueue, type LargeWriteLimits } from "./large-write-queue.ts";
-import { reopen } from "./reopen.ts";
+import { reopenStore } from "./reopen-store.ts";
 import { WriteOutage } from "./write-outage.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { AdmissionControl } from "./admission-control.ts";
@@ -35,7 +35,7 @@ export interface PendingWrite {
   /** True: the write must survive a power cut, so its batch is synced. False: it only has to survive the end of the process. */
   readonly durable: boolean;
   /**
-   * The key prefix of the thread, if the write changes only one thread. Undefined: {@link BatchNumbers} finds out from the keys of the
+   * The key prefix of the thread, if the write changes only one thread. Undefined: {@link BatchNumbering} finds out from the keys of the
    * operations what the write changes.
    */
   readonly thread?: string;
@@ -88,7 +88,7 @@ interface Batch {
  */
 export class Committer {
   readonly #kv: KeyValueStore;
-  readonly #chain: BatchNumbers | undefined;
+  readonly #chain: BatchNumbering | undefined;
   readonly #deps: CommitterDeps;
   readonly #listener: CommitterListener;
   readonly #admission: AdmissionControl;
@@ -133,7 +133,7 @@ export class Committer {
    * `chain` numbers the batches, so that lost batches are noticed. Absent for a store in memory, and for a store whose batches are durable
    * elsewhere.
    */
-  constructor(kv: KeyValueStore, deps: CommitterDeps, watch: CommitterListener, chain?: BatchNumbers) {
+  constructor(kv: KeyValueStore, deps: CommitterDeps, watch: CommitterListener, chain?: BatchNumbering) {
     this.#kv = kv;
     this.#chain = chain;
     this.#deps = deps;
@@ -383,7 +383,7 @@ export class Committer {
     this.#rest();
     this.#admission.admitAll();
     const { scheduler } = this.#deps;
-    this.#healing = reopen(this.#kv, scheduler, outage, this.#stop.signal, () => this.#test()).then(
+    this.#healing = reopenStore(this.#kv, scheduler, outage, this.#stop.signal, () => this.#test()).then(
       async (open) => {
         if (open) await this.#listener.reopened();
         this.#healing = undefined;

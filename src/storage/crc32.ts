@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 
 /**
- * From this number of bytes on, Node's `crc32` is faster than the loop in {@link crcFrom}. For fewer bytes, the call and the view of the
+ * From this number of bytes on, Node's `crc32` is faster than the loop in {@link crc32From}. For fewer bytes, the call and the view of the
  * buffer cost more than the loop.
  */
 const NATIVE_FROM_BYTES = 192;
@@ -25,7 +25,7 @@ function tables(): Int32Array {
 }
 
 /** The CRC-32 (as in zlib, RFC 1952 §8) of the bytes from `from` on. */
-export function crcFrom(bytes: Buffer, from: number): number {
+export function crc32From(bytes: Buffer, from: number): number {
   const { length } = bytes;
   if (length - from >= NATIVE_FROM_BYTES) return crc32(bytes.subarray(from));
   let sum = -1;

@@ -6,14 +6,9 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { BatchNumbers, type MissingBatches, findMissingBatches } from "./batch-numbers.ts";
+import { BatchNumbering, type MissingBatches, findMissingBatches } from "./batch-numbering.ts";
 import { BatchLedger } from "./batch-ledger.ts";
-import {
-  ClosedDatabaseFiles,
-  type FoundDamage,
-  type ManifestMark,
-  readTextOrEmpty,
-} from "./closed-database-files.ts";
+import { LevelDbFiles, type FoundDamage, type ManifestMark, readTextOrEmpty } from "./leveldb-files.ts";
 import { DAMAGE_FILE, damageId, type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { keyLabel, rangeLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
@@ -56,7 +51,7 @@ export class DamageDetection {
   readonly #directory: string;
   readonly #database: string;
   readonly #deps: Deps;
-  readonly #files: ClosedDatabaseFiles;
+  readonly #files: LevelDbFiles;
   readonly #ledger: BatchLedger;
   readonly #verified: VerifiedTables;
   /** The names of the tables that were read when the server started. */
@@ -75,7 +70,7 @@ export class DamageDetection {
     this.#directory = directory;
     this.#database = database;
     this.#deps = deps;
-    this.#files = new ClosedDatabaseFiles(database, deps);
+    this.#files = new LevelDbFiles(database, deps);
     this.findings = new DamageRecords(directory);
     this.#ledger = new BatchLedger(join(directory, LEDGER), deps);
     this.#verified = new VerifiedTables(join(directory, VERIFIED));
@@ -150,7 +145,7 @@ export class DamageDetection {
    * database. `isForced`: continues even if it is unknown what was lost.
    * @throws ServiceError `journal.damaged` if it is unknown what was lost, unless `isForced`
    */
-  async begin(kv: KeyValueStore, boot: string, isForced = false): Promise<BatchNumbers> {
+  async begin(kv: KeyValueStore, boot: string, isForced = false): Promise<BatchNumbering> {
     const report = await findMissingBatches(kv, this.#ledger, boot, (key) =>
       this.quarantine.isInDamagedTable(key),
     );
@@ -188,7 +183,7 @@ export class DamageDetection {
     this.#ledger.open(report.next, boot, lost);
     this.#store({ ...this.#mark, ...(dropped.length > 0 && { dropped: dropped.at(-1)?.at ?? "" }) });
     this.#warnOfFindings();
-    return new BatchNumbers(this.#ledger, report);
+    return new BatchNumbering(this.#ledger, report);
   }
 
   /** Records the current manifest. Called after a repair, or after damage was accepted. */
@@ -261,7 +256,7 @@ export class DamageDetection {
       if (this.#unrecorded.has(id)) continue;
       this.#unrecorded.add(id);
       this.#quarantine(finding);
-      const { names, more } = affectedBy(finding);
+      const { names, more } = affectedNames(finding);
       this.#deps.logger.error(`the data is damaged: ${finding.what}`, {
         ...(names.length > 0 && { may_have_held: names }),
         ...(more > 0 && { more }),
@@ -294,7 +289,7 @@ export class DamageDetection {
  * At most {@link MAX_NAMES} names of threads and keys that a finding may affect, and the number of further threads and
  * keys.
  */
-export function affectedBy({ touches, ranges, unknown }: DamageRecord): {
+export function affectedNames({ touches, ranges, unknown }: DamageRecord): {
   readonly names: readonly string[];
   readonly more: number;
 } {

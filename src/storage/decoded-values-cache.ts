@@ -1,6 +1,6 @@
 import type { JsonObject } from "../model/json.ts";
 import { WeakCache } from "../model/weak-cache.ts";
-import { storedChecksum } from "./envelope.ts";
+import { storedChecksum } from "./checksum-envelope.ts";
 
 /** If a stored value has this many bytes or more, readers share one decoded copy. */
 const MIN_SHARED_BYTES = 64 * 1024;
@@ -9,7 +9,7 @@ const MIN_SHARED_BYTES = 64 * 1024;
  * A cache of large decoded values. Checkpoints of a thread have most of their values in common, so states that are read at the same time
  * share values.
  */
-export class DecodedValues {
+export class DecodedValuesCache {
   readonly #entries = new WeakCache<{ readonly value: unknown }>();
   /**
    * Keeps the cache entries of a state alive as long as the state. The entries are objects, because a `WeakRef` cannot refer to a string.

@@ -4,7 +4,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import {
   allEventsPrefix,
   eventsPrefix,
-  splitThread,
+  splitThreadKey,
   threadPrefix,
   unescapeSegment,
   prefixRange,
@@ -52,7 +52,7 @@ export async function nextThread(kv: KeyValueStore, at: string): Promise<ThreadK
   for (let from = at; ;) {
     const found = await firstKey(kv, from, END);
     if (found === undefined) return null;
-    const thread = splitThread(found);
+    const thread = splitThreadKey(found);
     if (thread !== undefined) return thread.key;
     // The key belongs to another part of the tenant's data, which is skipped.
     const [tenant = "", kind = ""] = found.split("/", 2);

@@ -1,6 +1,6 @@
 import type { Fact } from "../model/run-event.ts";
 import { stringifyJson } from "../model/stringify-json.ts";
-import { seal } from "./envelope.ts";
+import { encodeWithChecksum } from "./checksum-envelope.ts";
 
 /** Consecutive custom events of one namespace, stored as one text with a line of JSON for each event. */
 interface Lines {
@@ -18,14 +18,14 @@ interface Older {
 
 /** The first fact of a run's first attempt. Most runs begin with a chunk of only this fact, so that chunk is encoded in advance. */
 const START = { t: "start", attempt: 1 } as const satisfies Fact;
-const FIRST_START: Buffer = seal([START]);
+const FIRST_START: Buffer = encodeWithChecksum([START]);
 
 /** Encodes facts (what happened in a run) as a chunk of the run's event log. */
-export function sealChunk(facts: readonly Fact[]): Buffer {
+export function encodeFacts(facts: readonly Fact[]): Buffer {
   const [first] = facts;
   const isStart =
     facts.length === 1 && first?.t === "start" && first.attempt === START.attempt && first.events !== true;
-  return isStart ? FIRST_START : seal(folded(facts));
+  return isStart ? FIRST_START : encodeWithChecksum(folded(facts));
 }
 
 /**
@@ -50,8 +50,8 @@ function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
   return stored;
 }
 
-/** The facts of a decoded chunk; the inverse of {@link sealChunk}. */
-export function unpackFacts(stored: unknown): Fact[] {
+/** The facts of a decoded chunk; the inverse of {@link encodeFacts}. */
+export function decodeFacts(stored: unknown): Fact[] {
   const facts: Fact[] = [];
   for (const one of stored as readonly (Fact | Lines | Older)[]) {
     if (one.t === "lines") {

@@ -4,8 +4,8 @@ import type { BudgetShare } from "../ports/time-budget.ts";
 import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import { LARGE_VALUE_BYTES } from "./channel-values.ts";
 import type { WeakCache } from "../model/weak-cache.ts";
-import { unseal } from "./envelope.ts";
-import { unpackFacts } from "./event-fact-codec.ts";
+import { decodeWithChecksum } from "./checksum-envelope.ts";
+import { decodeFacts } from "./event-fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
 import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
 import { MIN_CHUNKS_PER_TURN } from "../ports/journal.ts";
@@ -120,7 +120,7 @@ export class EventReader {
   }
 
   #decode(first: number, bytes: Buffer): EventChunk {
-    const stored = unseal(bytes, this.#key, `events from ${first} on of run ${this.#run}`);
-    return { run_id: this.#run, first, facts: unpackFacts(stored) };
+    const stored = decodeWithChecksum(bytes, this.#key, `events from ${first} on of run ${this.#run}`);
+    return { run_id: this.#run, first, facts: decodeFacts(stored) };
   }
 }

@@ -28,7 +28,7 @@ export function fencedError(head: Pick<ThreadHead, "key" | "epoch">, epoch: numb
  * Returns an error unless the thread record of an append follows the append's fence: it is of the same thread, its `seq` is one higher, and
  * its `epoch` is the same or one higher. The fence of the next append is taken from this record.
  */
-export function checkNumbers({ key, fence, thread }: Append): ServiceError | undefined {
+export function checkFollowsFence({ key, fence, thread }: Append): ServiceError | undefined {
   const next = thread.epoch === fence.epoch || thread.epoch === fence.epoch + 1;
   if (thread.seq === fence.seq + 1 && next && thread.thread_id === key.thread) return undefined;
   return new ServiceError(

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { seal, unseal } from "./envelope.ts";
+import { encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import { ALL_KEYS, RUN_ENDS_COMPLETE_KEY, RUN_INDEX_COMPLETE_KEY, FORMAT_KEY } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK, RUN_INDEX_MARK } from "./records.ts";
@@ -95,9 +95,9 @@ function configurationFileError(path: string): ServiceError {
  */
 export async function checkFormat(kv: KeyValueStore, where: string, marked: boolean): Promise<void> {
   const bytes = await kv.get(FORMAT_KEY);
-  const ops: WriteOperation[] = [{ key: FORMAT_KEY, value: seal(FORMAT) }];
+  const ops: WriteOperation[] = [{ key: FORMAT_KEY, value: encodeWithChecksum(FORMAT) }];
   if (bytes !== undefined) {
-    const format = unseal(bytes, { tenant: "", thread: "" }, "the format");
+    const format = decodeWithChecksum(bytes, { tenant: "", thread: "" }, "the format");
     check(format, where);
     if (format === FORMAT) return;
   } else if (!marked) {
@@ -118,7 +118,10 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
  */
 export async function checkStoredFormat(kv: KeyValueStore, where: string): Promise<void> {
   const bytes = await kv.get(FORMAT_KEY);
-  check(bytes === undefined ? null : unseal(bytes, { tenant: "", thread: "" }, "the format"), where);
+  check(
+    bytes === undefined ? null : decodeWithChecksum(bytes, { tenant: "", thread: "" }, "the format"),
+    where,
+  );
 }
 
 function check(format: unknown, where: string): void {

@@ -1,9 +1,9 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { delayedIndexOps } from "./delayed-run-index.ts";
-import { unseal } from "./envelope.ts";
+import { decodeWithChecksum } from "./checksum-envelope.ts";
 import { isUnsettled } from "./thread-heads.ts";
 import {
-  activeKey,
+  unsettledThreadKey,
   ALL_KEYS,
   THREAD_EXPIRIES_RANGE,
   threadRecordKey,
@@ -13,7 +13,7 @@ import {
   threadOfIndexKey,
   parseRunSortKey,
   runKey,
-  splitThread,
+  splitThreadKey,
   TIMERS_RANGE,
   threadPrefix,
   prefixRange,
@@ -23,8 +23,8 @@ import type { OnProgress } from "../ports/work-progress.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK, PRESENT_MARK, threadRowCodec } from "./records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
-import { runIndexOps } from "./complete-run-index.ts";
-import { indexKeysOf } from "./thread-index.ts";
+import { runIndexOps } from "./run-index-upgrade.ts";
+import { threadIndexKeys } from "./thread-index.ts";
 
 /** The collected operations are written as a batch when there are at least this many of them. */
 const MIN_BATCH_OPS = 1_000;
@@ -40,7 +40,7 @@ export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): P
     onProgress?.({ work: "rebuilding the indexes", done, unit: "keys" });
     done += keys.length;
     for (const at of keys) {
-      const key = splitThread(at)?.key;
+      const key = splitThreadKey(at)?.key;
       if (key === undefined) {
         if ((await strayThreadOf(kv, at)) !== undefined) ops.push({ key: at, value: null });
       } else if (at === threadRecordKey(threadPrefix(key))) {
@@ -67,9 +67,9 @@ async function missingIndexOps(
   key: ThreadKey,
   thread: ThreadRecord,
 ): Promise<readonly WriteOperation[]> {
-  const places = indexKeysOf(key, thread).map((at) => ({ key: at, value: PRESENT_MARK }));
+  const places = threadIndexKeys(key, thread).map((at) => ({ key: at, value: PRESENT_MARK }));
   const ops: WriteOperation[] = [...places, ...delayedIndexOps(key, null, thread.delayed)];
-  const mark = activeKey(key);
+  const mark = unsettledThreadKey(key);
   if (isUnsettled(thread))
     ops.push({ key: mark, value: thread.temporary === null ? PRESENT_MARK : HIDDEN_MARK });
   const stored = await allEventually(ops.map((op) => kv.get(op.key)));
@@ -119,14 +119,14 @@ async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<
     return thread.temporary === null && runIndexKeys(key, stored).includes(at);
   }
   // A damaged thread record is reported as damage of the thread. So the index key counts as correct here.
-  return thread === "damaged" || (thread !== undefined && indexKeysOf(key, thread).includes(at));
+  return thread === "damaged" || (thread !== undefined && threadIndexKeys(key, thread).includes(at));
 }
 
 async function recordAt(kv: KeyValueStore, key: ThreadKey): Promise<ThreadRecord | "damaged" | undefined> {
   const bytes = await kv.get(threadRecordKey(threadPrefix(key)));
   if (bytes === undefined) return undefined;
   try {
-    return threadRowCodec.record(unseal(bytes, key, "its record"));
+    return threadRowCodec.record(decodeWithChecksum(bytes, key, "its record"));
   } catch {
     return "damaged";
   }

@@ -5,21 +5,23 @@ import {
   lastSegment,
   parseBatchKey,
   parseItemKey,
-  splitThread,
+  splitThreadKey,
   unescapeSegment,
 } from "./keys.ts";
 import type { KeyRange } from "./leveldb/table-check.ts";
-import { threadOf } from "./quarantine.ts";
+import { threadOfKey } from "./quarantine.ts";
 import { parseOrdinal } from "./sortable-numbers.ts";
-import { itemLabel } from "./store-items.ts";
+import { itemLabel } from "./key-value-items.ts";
 
 // Labels say in words what a key contains, for messages to people.
 
 /** The label of a key: its thread, or else its content, such as `thread 0199...` or `cron 0199... of tenant acme`. */
 export function keyLabel(key: string): string {
-  const thread = threadOf(key);
+  const thread = threadOfKey(key);
   if (thread !== undefined)
-    return splitThread(key) === undefined ? `an index entry of ${threadLabel(thread)}` : threadLabel(thread);
+    return splitThreadKey(key) === undefined
+      ? `an index entry of ${threadLabel(thread)}`
+      : threadLabel(thread);
   if (key === FORMAT_KEY) return "the format of the data";
   if (key.startsWith(BATCHES_RANGE.gte)) return `the number of batch ${parseBatchKey(key)}`;
   if (key.startsWith("!")) return "a mark of the server";

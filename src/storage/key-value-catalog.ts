@@ -10,17 +10,17 @@ import type {
   Catalog,
   CatalogChange,
   RunSearch,
-  RunsFound,
+  RunRecordPage,
   ThreadQuery,
   ThreadSearch,
   ThreadSelection,
-  ThreadsFound,
+  ThreadRecordPage,
 } from "../ports/catalog.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { StoreItems } from "../ports/store-items.ts";
 import type { Committer } from "./committer.ts";
-import { seal, unseal } from "./envelope.ts";
+import { encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import {
   assistantKey,
   assistantOrderKey,
@@ -40,7 +40,7 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { PRESENT_MARK, threadRowCodec } from "./records.ts";
 import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
 import { searchRuns } from "./run-search.ts";
-import { TenantSlots } from "../ports/slots.ts";
+import { SemaphorePerTenant } from "../ports/fair-semaphore.ts";
 import { ThreadIndexScans, type ScanQuery } from "./thread-index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
@@ -66,7 +66,7 @@ export class KeyValueCatalog implements Catalog {
   readonly #committer: Committer;
   readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
-  readonly #searches = new TenantSlots(MAX_SEARCHES_PER_TENANT);
+  readonly #searches = new SemaphorePerTenant(MAX_SEARCHES_PER_TENANT);
   readonly items: StoreItems;
 
   constructor(
@@ -86,7 +86,8 @@ export class KeyValueCatalog implements Catalog {
   assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined> {
     return andThen(
       this.#kv.get(assistantKey(tenant, id)),
-      (bytes) => bytes && (unseal(bytes, { tenant, thread: "" }, `assistant ${id}`) as AssistantRecord),
+      (bytes) =>
+        bytes && (decodeWithChecksum(bytes, { tenant, thread: "" }, `assistant ${id}`) as AssistantRecord),
     );
   }
 
@@ -105,7 +106,7 @@ export class KeyValueCatalog implements Catalog {
   async *versions(tenant: string, assistant: string): AsyncGenerator<AssistantVersion> {
     const range = { ...prefixRange(versionPrefix(tenant, assistant)), reverse: true };
     for await (const [at, bytes] of this.#kv.entries(range)) {
-      yield unseal(bytes, { tenant, thread: "" }, at) as AssistantVersion;
+      yield decodeWithChecksum(bytes, { tenant, thread: "" }, at) as AssistantVersion;
     }
   }
 
@@ -113,7 +114,7 @@ export class KeyValueCatalog implements Catalog {
     const at = assistantVersionKey(tenant, assistant, version);
     return andThen(
       this.#kv.get(at),
-      (bytes) => bytes && (unseal(bytes, { tenant, thread: "" }, at) as AssistantVersion),
+      (bytes) => bytes && (decodeWithChecksum(bytes, { tenant, thread: "" }, at) as AssistantVersion),
     );
   }
 
@@ -172,7 +173,10 @@ export class KeyValueCatalog implements Catalog {
   ): Steps<void> {
     if (change.kind === "assistant.version") {
       const { assistant_id, version } = change.version;
-      ops.push({ key: assistantVersionKey(tenant, assistant_id, version), value: seal(change.version) });
+      ops.push({
+        key: assistantVersionKey(tenant, assistant_id, version),
+        value: encodeWithChecksum(change.version),
+      });
       return;
     }
     const id = assistantOf(change);
@@ -183,7 +187,7 @@ export class KeyValueCatalog implements Catalog {
       for (const key of versions.get(id) ?? []) ops.push({ key, value: null });
       return;
     }
-    ops.push({ key: assistantKey(tenant, id), value: seal(change.assistant) });
+    ops.push({ key: assistantKey(tenant, id), value: encodeWithChecksum(change.assistant) });
     ops.push({ key: orderOf(tenant, change.assistant), value: PRESENT_MARK });
   }
 
@@ -199,7 +203,7 @@ export class KeyValueCatalog implements Catalog {
     return found;
   }
 
-  async searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadsFound> {
+  async searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadRecordPage> {
     const { limit, offset, sort_by, sort_order, ...selection } = search;
     const page = { limit, offset, ahead: READ_AHEAD_COST };
     const found = await this.#find(tenant, selection, { sort_by, reverse: sort_order === "desc" }, page);
@@ -245,11 +249,11 @@ export class KeyValueCatalog implements Catalog {
   #thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     return andThen(
       this.#kv.get(threadRecordKey(threadPrefix(key))),
-      (bytes) => bytes && threadRowCodec.record(unseal(bytes, key, "its record")),
+      (bytes) => bytes && threadRowCodec.record(decodeWithChecksum(bytes, key, "its record")),
     );
   }
 
-  searchRuns(tenant: string, search: RunSearch): Promise<RunsFound> {
+  searchRuns(tenant: string, search: RunSearch): Promise<RunRecordPage> {
     return this.#searches.run(tenant, () => searchRuns(this.#kv, tenant, search, this.#budget.share(tenant)));
   }
 

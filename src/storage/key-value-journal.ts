@@ -1,7 +1,7 @@
 import { memorySizeOf } from "../model/memory-size.ts";
 import { BoundedSet } from "../model/bounded-set.ts";
 import { WeakCache } from "../model/weak-cache.ts";
-import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { Checkpoint, PendingTaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -27,10 +27,10 @@ import { LARGE_VALUE_BYTES } from "./channel-values.ts";
 import { copyThread } from "./thread-copy.ts";
 import { AppendDraft } from "./append-draft.ts";
 import { expireEvents } from "./event-expiry.ts";
-import { fencedError, fenceErrorOf, checkNumbers, rejectAfterFlights } from "./fence-check.ts";
+import { fencedError, fenceErrorOf, checkFollowsFence, rejectAfterFlights } from "./fence-check.ts";
 import type { ThreadHead, ThreadHeads } from "./thread-heads.ts";
 import {
-  ACTIVE_RANGE,
+  UNSETTLED_THREADS_RANGE,
   checkpointKey,
   idempotencyRecordKey,
   parseThreadMark,
@@ -40,15 +40,15 @@ import {
 } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { readDelayed, readTimers } from "./delayed-run-index.ts";
-import { expireIdempotencyRecords, readIdempotencyRecord } from "./idempotency.ts";
-import type { KeyValueOutbox } from "./outbox.ts";
-import { readHistory, readWrites } from "./checkpoint-history.ts";
-import { NOTHING_STORED, sumThread } from "./thread-size.ts";
+import { expireIdempotencyRecords, readIdempotencyRecord } from "./idempotency-records.ts";
+import type { KeyValueOutbox } from "./key-value-outbox.ts";
+import { readHistory, readPendingWrites } from "./checkpoint-history.ts";
+import { NOTHING_STORED, sumThreadSizes } from "./thread-size.ts";
 import type { StoredSizes } from "../model/stored-sizes.ts";
-import { MemberKeyCache } from "./metadata-keys.ts";
+import { MetadataIndexKeyCache } from "./metadata-index-keys.ts";
 import { pruneThread } from "./thread-pruning.ts";
 import { EventReader, type EventRead } from "./event-reader.ts";
-import { readValues } from "./state-reader.ts";
+import { readStateValues } from "./state-reader.ts";
 import {
   readCompleteCheckpoint,
   decodeCheckpoint,
@@ -56,15 +56,15 @@ import {
   readRun,
   type StoredCheckpoint,
 } from "./records.ts";
-import { DecodedValues } from "./decoded-values-cache.ts";
+import { DecodedValuesCache } from "./decoded-values-cache.ts";
 import { ThreadRunsReader } from "./thread-runs-reader.ts";
 import type { MarkedDeletions } from "./marked-deletions.ts";
 import type { IsDeleted } from "./thread-check.ts";
-import { verifyAll } from "./verify-all.ts";
+import { verifyRecords } from "./record-verifier.ts";
 import { unavailable } from "./abstract-level-store.ts";
 import type { WriteOrder } from "./write-order.ts";
 import {
-  removalOps,
+  threadRemovalOps,
   updateThreadHead,
   writeAppend,
   writeEvents,
@@ -94,10 +94,10 @@ export class KeyValueJournal implements Journal {
   readonly #outbox: KeyValueOutbox;
   readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
-  readonly #sharedValues = new DecodedValues();
+  readonly #sharedValues = new DecodedValuesCache();
   #shared = new SharedRecords();
   readonly #slowKeys = new BoundedSet<string>(MAX_SLOW_KEYS);
-  readonly #memberKeys = new MemberKeyCache();
+  readonly #memberKeys = new MetadataIndexKeyCache();
 
   constructor(
     kv: KeyValueStore,
@@ -126,7 +126,7 @@ export class KeyValueJournal implements Journal {
   }
 
   async *unsettled(): AsyncGenerator<ThreadKey> {
-    for await (const [mark] of this.#kv.entries(ACTIVE_RANGE)) yield parseThreadMark(mark).key;
+    for await (const [mark] of this.#kv.entries(UNSETTLED_THREADS_RANGE)) yield parseThreadMark(mark).key;
   }
 
   // --- runs ---
@@ -219,7 +219,7 @@ export class KeyValueJournal implements Journal {
     key: ThreadKey,
     checkpoint: Checkpoint,
     channels?: readonly string[],
-    shared?: DecodedValues,
+    shared?: DecodedValuesCache,
   ): Eventually<JsonObject> {
     const { ns } = checkpoint;
     const source = { prefix: threadPrefix(key), key, ns, get: this.#getValue, slowKeys: this.#slowKeys };
@@ -232,26 +232,28 @@ export class KeyValueJournal implements Journal {
       });
     };
     try {
-      const values = readValues(source, checkpoint, channels, this.#budget, shared);
+      const values = readStateValues(source, checkpoint, channels, this.#budget, shared);
       return values instanceof Promise ? values.catch(missing) : values;
     } catch (cause) {
       return missing(cause);
     }
   }
 
-  writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
+  writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly PendingTaskWrites[]> {
     const prefix = threadPrefix(key);
-    return this.#unlessDeleted<readonly TaskWrites[]>(key, null, [], () =>
+    return this.#unlessDeleted<readonly PendingTaskWrites[]>(key, null, [], () =>
       // Most checkpoints have no pending writes, and so no mark. The lookup of the mark saves a range scan, which would take a further turn
       // of the event loop.
       andThen(this.#kv.get(pendingWritesMarkKey(prefix, ns, checkpoint)), (mark) =>
-        mark === undefined ? [] : readWrites(this.#kv, key, pendingWritesPrefix(prefix, ns, checkpoint)),
+        mark === undefined
+          ? []
+          : readPendingWrites(this.#kv, key, pendingWritesPrefix(prefix, ns, checkpoint)),
       ),
     );
   }
 
   async storage(key: ThreadKey): Promise<StoredSizes> {
-    return this.#unlessDeleted(key, null, NOTHING_STORED, () => sumThread(this.#kv, key));
+    return this.#unlessDeleted(key, null, NOTHING_STORED, () => sumThreadSizes(this.#kv, key));
   }
 
   // --- events ---
@@ -300,7 +302,7 @@ export class KeyValueJournal implements Journal {
 
   readonly #writeAppend = (head: ThreadHead, append: Append): Eventually<Submitted> => {
     const { key, fence, runs } = append;
-    const stale = fenceErrorOf(head, fence) ?? checkNumbers(append);
+    const stale = fenceErrorOf(head, fence) ?? checkFollowsFence(append);
     if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
     if (runs !== undefined) for (const run of runs) this.#refuseSwept(key, run.run_id);
     const draft = new AppendDraft(head, this.#kv);
@@ -370,7 +372,7 @@ export class KeyValueJournal implements Journal {
       if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
       if (head.seq === 0) return { stored: Promise.resolve() };
       this.#deletions.refuseWrites(key, null);
-      const ops = removalOps(head);
+      const ops = threadRemovalOps(head);
       const isIndexed = head.thread?.temporary === null;
       this.#heads.deletionSubmitted(head, ops);
       const stored = this.#committer.store(ops, true, head.prefix).then(() => {
@@ -410,7 +412,7 @@ export class KeyValueJournal implements Journal {
 
   verify(key?: ThreadKey, onProgress?: OnProgress): AsyncIterable<Damage> {
     const isDeleted: IsDeleted = (of, run) => this.#deletions.isDeleted(of, run);
-    return verifyAll(this.#kv.unguarded ?? this.#kv, isDeleted, key, onProgress);
+    return verifyRecords(this.#kv.unguarded ?? this.#kv, isDeleted, key, onProgress);
   }
 
   readonly #get = (key: string): Eventually<Buffer | undefined> => this.#kv.get(key);

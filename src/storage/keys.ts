@@ -54,7 +54,7 @@ export function threadPrefix(key: ThreadKey): string {
 }
 
 /** The thread of a key, and the rest of the key; undefined when the key belongs to no thread. */
-export function splitThread(key: string): { readonly key: ThreadKey; readonly rest: string } | undefined {
+export function splitThreadKey(key: string): { readonly key: ThreadKey; readonly rest: string } | undefined {
   const [tenant, kind, thread] = key.split("/", 3);
   if (tenant === undefined || kind !== "t" || thread === undefined) return undefined;
   const rest = key.slice(tenant.length + thread.length + 4);
@@ -122,7 +122,7 @@ export const threadsByUpdatePrefix = (tenant: string): string => sortPrefix(tena
 /** Threads by their status, sorted by creation. A busy thread is listed under the status that it had before it became busy. */
 export const threadsByStatusPrefix = (tenant: string, status: string): string =>
   sortPrefix(tenant, `is/${status}`);
-/** Threads by a member of their metadata (name and value as `memberKey` writes them), sorted by creation. */
+/** Threads by a member of their metadata (name and value as `metadataIndexKey` writes them), sorted by creation. */
 export const threadsByMetadataPrefix = (tenant: string, member: string): string =>
   sortPrefix(tenant, `im/${member}`);
 export const sortKey = (prefix: string, at: number, thread: string): string =>
@@ -201,7 +201,7 @@ export function itemNamespaceRange(tenant: string, kind: ItemKeyKind, namespace:
   return namespace.length === 0 ? prefixRange(prefix) : { gte: prefix, lt: `${prefix.slice(0, -1)}$` };
 }
 /** The range of items in exactly this namespace. (`"` is the character after `!`.) */
-export function itemsIn(tenant: string, kind: ItemKeyKind, namespace: Namespace): ScanRange {
+export function exactItemNamespaceRange(tenant: string, kind: ItemKeyKind, namespace: Namespace): ScanRange {
   const prefix = itemKindPrefix(tenant, kind) + labels(namespace);
   return { gte: `${prefix}!`, lt: `${prefix}"` };
 }
@@ -250,9 +250,10 @@ export const batchKey = (number: number): string => `!batch/${encodeOrdinal(numb
 export const parseBatchKey = (key: string): number => parseOrdinal(lastSegment(key));
 
 /** The keys of the threads of all tenants that have unfinished runs or are temporary. They are read when the server starts. */
-export const ACTIVE_RANGE = prefixRange("!active/");
-export const activePrefix = (tenant: string): string => `!active/${escapeSegment(tenant)}/`;
-export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + escapeSegment(key.thread);
+export const UNSETTLED_THREADS_RANGE = prefixRange("!active/");
+export const unsettledThreadsPrefix = (tenant: string): string => `!active/${escapeSegment(tenant)}/`;
+export const unsettledThreadKey = (key: ThreadKey): string =>
+  unsettledThreadsPrefix(key.tenant) + escapeSegment(key.thread);
 
 /** Threads of all tenants, sorted by the time at which they expire. */
 export const THREAD_EXPIRIES_RANGE = prefixRange("!ttl/");
@@ -318,8 +319,8 @@ export function parseIdempotencyExpiryKey(key: string): {
 /**
  * Marks of deletions that are not complete: the keys of a thread, or the events of one run, still have to be deleted.
  */
-export const SWEEPS_RANGE = prefixRange("!sweep/");
-export const sweepKey = (key: ThreadKey, run: string | null): string =>
+export const DELETION_MARKS_RANGE = prefixRange("!sweep/");
+export const deletionMarkKey = (key: ThreadKey, run: string | null): string =>
   `!sweep/${escapeSegment(key.tenant)}/${escapeSegment(key.thread)}/${run === null ? "" : escapeSegment(run)}`;
 
 /** Pending webhook deliveries of all tenants, by target and due time. They are read when the server starts. */

@@ -6,8 +6,8 @@ import type { Committer } from "./committer.ts";
 import {
   eventsPrefix,
   parseThreadMark,
-  SWEEPS_RANGE,
-  sweepKey,
+  DELETION_MARKS_RANGE,
+  deletionMarkKey,
   threadPrefix,
   prefixRange,
   runPrefix,
@@ -61,8 +61,8 @@ export class MarkedDeletions {
   isDeleted(key: ThreadKey, run: string | null = null): Eventually<boolean> {
     if (this.#marks.size === 0 && this.#refusing.size === 0) return false;
     return andThen(
-      this.#isGone(sweepKey(key, null)),
-      (isGone) => isGone || (run !== null && this.#isGone(sweepKey(key, run))),
+      this.#isGone(deletionMarkKey(key, null)),
+      (isGone) => isGone || (run !== null && this.#isGone(deletionMarkKey(key, run))),
     );
   }
 
@@ -79,17 +79,17 @@ export class MarkedDeletions {
   refusesWrites(key: ThreadKey, run: string | null = null): boolean {
     if (this.#marks.size === 0 && this.#refusing.size === 0) return false;
     const isRefused = (mark: string) => this.#marks.has(mark) || this.#refusing.has(mark);
-    return isRefused(sweepKey(key, null)) || (run !== null && isRefused(sweepKey(key, run)));
+    return isRefused(deletionMarkKey(key, null)) || (run !== null && isRefused(deletionMarkKey(key, run)));
   }
 
   /** Refuses writes to the thread or run from now on. Called when the batch with the deletion mark is submitted. */
   refuseWrites(key: ThreadKey, run: string | null): void {
-    this.#refusing.add(sweepKey(key, run));
+    this.#refusing.add(deletionMarkKey(key, run));
   }
 
   /** Deletes the events of a run that has ended. The mark is stored first, so a reader gets all events of the run or none of them. */
   async expire(key: ThreadKey, run: string): Promise<void> {
-    const mark = sweepKey(key, run);
+    const mark = deletionMarkKey(key, run);
     if (this.#marks.has(mark)) return;
     await this.#write([{ key: mark, value: PRESENT_MARK }]);
     this.hide(key, run);
@@ -98,8 +98,8 @@ export class MarkedDeletions {
 
   /** Hides the thread or run from all readers from now on. Called when the deletion mark is stored. */
   hide(key: ThreadKey, run: string | null): void {
-    this.#refusing.delete(sweepKey(key, run));
-    this.#marks.add(sweepKey(key, run));
+    this.#refusing.delete(deletionMarkKey(key, run));
+    this.#marks.add(deletionMarkKey(key, run));
     this.onHide();
   }
 
@@ -108,7 +108,7 @@ export class MarkedDeletions {
    * crash its pieces are deleted.
    */
   async reserve(key: ThreadKey): Promise<void> {
-    const mark = sweepKey(key, null);
+    const mark = deletionMarkKey(key, null);
     this.#marks.add(mark);
     this.#reserved.add(mark);
     await this.#write([{ key: mark, value: PRESENT_MARK }]);
@@ -119,13 +119,13 @@ export class MarkedDeletions {
    */
   async writePiece(key: ThreadKey, ops: readonly WriteOperation[]): Promise<void> {
     // If a write has failed, the thread is not reserved any more, and its earlier pieces may have been deleted.
-    if (!this.#reserved.has(sweepKey(key, null))) throw unavailable("a write failed", undefined);
+    if (!this.#reserved.has(deletionMarkKey(key, null))) throw unavailable("a write failed", undefined);
     await this.#write(ops);
   }
 
   /** Writes the last piece and makes the thread visible. Throws the errors of {@link writePiece}. */
   async publish(key: ThreadKey, ops: readonly WriteOperation[]): Promise<void> {
-    const mark = sweepKey(key, null);
+    const mark = deletionMarkKey(key, null);
     if (!this.#reserved.delete(mark)) throw unavailable("a write failed", undefined);
     await this.#write([...ops, { key: mark, value: null }], true);
     this.#marks.delete(mark);
@@ -143,7 +143,7 @@ export class MarkedDeletions {
    * earlier thread with the same id deletes its keys.
    */
   async readMarks(): Promise<void> {
-    for await (const [mark] of this.#kv.entries(SWEEPS_RANGE)) this.#marks.add(mark);
+    for await (const [mark] of this.#kv.entries(DELETION_MARKS_RANGE)) this.#marks.add(mark);
     this.onHide();
   }
 
@@ -184,7 +184,7 @@ export class MarkedDeletions {
       await this.#write(ops);
       ops = [];
     }
-    const mark = sweepKey(key, run);
+    const mark = deletionMarkKey(key, run);
     ops.push({ key: mark, value: null });
     await this.#write(ops);
     this.#marks.delete(mark);

@@ -1,5 +1,5 @@
 import type { ThreadKey } from "../model/thread.ts";
-import { damagedError } from "./envelope.ts";
+import { damagedError } from "./checksum-envelope.ts";
 import {
   DELAYED_RANGE,
   ALL_KEYS,
@@ -10,7 +10,7 @@ import {
   parseThreadExpiryKey,
   threadOfIndexKey,
   parseThreadMark,
-  splitThread,
+  splitThreadKey,
   threadPrefix,
   prefixRange,
 } from "./keys.ts";
@@ -39,7 +39,7 @@ export class QuarantinedData {
    */
   get counts(): { readonly threads: number; readonly keys: number; readonly ranges: number } {
     let threads = 0;
-    for (const touched of this.#touched) if (splitThread(touched) !== undefined) threads++;
+    for (const touched of this.#touched) if (splitThreadKey(touched) !== undefined) threads++;
     const ranges = this.#ranges.length + (this.#isEverything ? 1 : 0);
     return { threads, keys: this.#touched.size - threads, ranges };
   }
@@ -59,7 +59,7 @@ export class QuarantinedData {
 
   /** True if a key of the database is quarantined. An index entry or mark is quarantined if its thread is. */
   hasKey(key: string): boolean {
-    const thread = threadOf(key);
+    const thread = threadOfKey(key);
     if (thread !== undefined) return this.has(thread);
     if (key === "!format" || key.startsWith("!batch/")) return false;
     if (this.#isEverything || this.#touched.has(key)) return true;
@@ -71,7 +71,7 @@ export class QuarantinedData {
    */
   async *threads(kv: KeyValueStore): AsyncGenerator<ThreadKey> {
     for (const touched of this.#touched) {
-      const key = splitThread(touched)?.key;
+      const key = splitThreadKey(touched)?.key;
       if (key !== undefined) yield key;
     }
     if (!this.#isEverything && this.#ranges.length === 0) return;
@@ -80,7 +80,7 @@ export class QuarantinedData {
       for (const at of keys) {
         // Skips the other keys of the same thread.
         if (at.startsWith(prefix)) continue;
-        const key = threadOf(at);
+        const key = threadOfKey(at);
         if (key === undefined) continue;
         prefix = threadPrefix(key);
         if (this.has(key)) yield key;
@@ -100,13 +100,13 @@ export class QuarantinedData {
 }
 
 function refusalOf(key: string): Error {
-  const thread = threadOf(key);
+  const thread = threadOfKey(key);
   return damagedError(thread ?? { tenant: key.slice(0, key.indexOf("/")), thread: "" }, WHY);
 }
 
 /** The thread to which a key belongs, or which an index entry or a mark names; undefined if the key belongs to no thread. */
-export function threadOf(key: string): ThreadKey | undefined {
-  if (!key.startsWith("!")) return splitThread(key)?.key ?? threadOfIndexKey(key);
+export function threadOfKey(key: string): ThreadKey | undefined {
+  if (!key.startsWith("!")) return splitThreadKey(key)?.key ?? threadOfIndexKey(key);
   if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseThreadExpiryKey(key).key;
   if (key.startsWith(DELAYED_RANGE.gte)) return parseDelayedKey(key).key;
   if (key.startsWith(TIMERS_RANGE.gte)) return parseTimerKey(key).key;
@@ -180,7 +180,7 @@ export class QuarantiningKeyValueStore implements KeyValueStore {
    * request gets an error. Other lists only omit quarantined data.
    */
   #refuseThread({ gte, lt }: ScanRange): void {
-    const thread = splitThread(gte)?.key;
+    const thread = splitThreadKey(gte)?.key;
     if (thread !== undefined && lt <= prefixRange(threadPrefix(thread)).lt) this.#quarantine.refuse(gte);
   }
 }

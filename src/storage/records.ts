@@ -1,13 +1,17 @@
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { WeakCache } from "../model/weak-cache.ts";
-import type { Checkpoint, CheckpointHead, NewCheckpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { Checkpoint, CheckpointHead, NewCheckpoint, PendingTaskWrites } from "../model/checkpoint.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
-import { damagedError, seal, unseal } from "./envelope.ts";
+import { damagedError, encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import { checkpointKey, kwargsKey, runKey, threadPrefix } from "./keys.ts";
-import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./channel-refs.ts";
-import { createRowCodec } from "./record-columns.ts";
-import { restoreShared, type SharedUpdate, withoutShared } from "./shared-updates.ts";
+import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./channel-ref-codec.ts";
+import { createRowCodec } from "./row-codec.ts";
+import {
+  restoreDuplicateUpdates,
+  type DeduplicatedUpdate,
+  withoutDuplicateUpdates,
+} from "./deduplicated-updates.ts";
 
 /**
  * A journal entry: the list of what an append wrote, so that the data of a run can be deleted later. Entries are numbered without gaps,
@@ -28,7 +32,7 @@ export interface JournalEntry {
 }
 
 /** The pending writes of a task, with the number of the append that wrote them. Older versions of Heddle stored no number. */
-export type StoredTaskWrites = TaskWrites & { readonly seq?: number };
+export type StoredTaskWrites = PendingTaskWrites & { readonly seq?: number };
 
 /** A run without its kwargs, which never change, and are stored under a key of their own. */
 export type StoredRun = Omit<RunRecord, "kwargs"> & { readonly kwargs: null };
@@ -40,7 +44,7 @@ export type StoredCheckpoint = CheckpointHead & {
     readonly at: number;
     readonly channels: StoredRefs;
     /** The updates that have null in place of their value in `writes`; absent if there are none. */
-    readonly shared?: readonly SharedUpdate[];
+    readonly shared?: readonly DeduplicatedUpdate[];
   };
 };
 
@@ -192,23 +196,23 @@ export const checkpointRowCodec = createRowCodec<StoredCheckpoint>()(
 );
 
 /** The value of keys whose presence alone has a meaning. */
-export const PRESENT_MARK: Buffer = seal(true);
+export const PRESENT_MARK: Buffer = encodeWithChecksum(true);
 /** The value of the mark under `!active/` of a temporary thread, which is hidden from clients. */
-export const HIDDEN_MARK: Buffer = seal(false);
+export const HIDDEN_MARK: Buffer = encodeWithChecksum(false);
 /**
  * The value of the mark that the index of runs is complete. A new version that adds index keys to runs raises the number, so that the keys
  * are added to older data too.
  */
-export const RUN_INDEX_MARK: Buffer = seal(3);
+export const RUN_INDEX_MARK: Buffer = encodeWithChecksum(3);
 
 /** The numbers below 256, encoded in advance. They are the most frequent ones: the numbers of each thread's first appends. */
-const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => seal(n));
+const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => encodeWithChecksum(n));
 
-export function sealNumber(n: number): Buffer {
-  return NUMBERS[n] ?? seal(n);
+export function encodeNumberWithChecksum(n: number): Buffer {
+  return NUMBERS[n] ?? encodeWithChecksum(n);
 }
 
-export type Get = (key: string) => Eventually<Buffer | undefined>;
+export type GetValue = (key: string) => Eventually<Buffer | undefined>;
 
 /**
  * The maximum number of checkpoints in an append. The number of a checkpoint is the append's `seq` times this constant, plus the index of
@@ -221,7 +225,7 @@ const LARGE_KWARGS_BYTES = 64 * 1024;
 
 /** Reads a run; undefined if it does not exist. `shared`: a cache of large kwargs that other readers have decoded. */
 export function readRun(
-  get: Get,
+  get: GetValue,
   key: ThreadKey,
   prefix: string,
   run: string,
@@ -242,7 +246,7 @@ export function readRun(
         });
       }
       // Another reader may have decoded the kwargs during the read.
-      const kwargs = shared?.get(name) ?? (unseal(bytes, key, what) as RunKwargs);
+      const kwargs = shared?.get(name) ?? (decodeWithChecksum(bytes, key, what) as RunKwargs);
       if (bytes.length >= LARGE_KWARGS_BYTES) shared?.set(name, kwargs);
       return { ...stored, kwargs };
     });
@@ -250,14 +254,14 @@ export function readRun(
 }
 
 export function readStoredRun(
-  get: Get,
+  get: GetValue,
   key: ThreadKey,
   prefix: string,
   run: string,
 ): Eventually<StoredRun | undefined> {
   return andThen(
     get(runKey(prefix, run)),
-    (bytes) => bytes && runRowCodec.record(unseal(bytes, key, `run ${run}`)),
+    (bytes) => bytes && runRowCodec.record(decodeWithChecksum(bytes, key, `run ${run}`)),
   );
 }
 
@@ -265,12 +269,12 @@ export function checkpointRow(
   made: NewCheckpoint,
   at: number,
   refs: ChannelRefs,
-  shared?: readonly SharedUpdate[],
+  shared?: readonly DeduplicatedUpdate[],
 ): unknown[] {
   const channels = packRefs(refs);
   if (shared === undefined || made.writes === null)
     return checkpointRowCodec.row(made, "changes", { at, channels });
-  const left = { ...made, writes: withoutShared(made.writes, shared) };
+  const left = { ...made, writes: withoutDuplicateUpdates(made.writes, shared) };
   return checkpointRowCodec.row(left, "changes", { at, channels, shared });
 }
 
@@ -278,7 +282,7 @@ export function checkpointRow(
 export const isCheckpointPartial = ({ changes }: StoredCheckpoint): boolean => changes.shared !== undefined;
 
 export function decodeCheckpoint(bytes: Buffer, key: ThreadKey, id: string): StoredCheckpoint {
-  return checkpointRowCodec.record(unseal(bytes, key, `checkpoint ${id}`));
+  return checkpointRowCodec.record(decodeWithChecksum(bytes, key, `checkpoint ${id}`));
 }
 
 /**
@@ -288,7 +292,7 @@ export function decodeCheckpoint(bytes: Buffer, key: ThreadKey, id: string): Sto
 export function readCompleteCheckpoint(
   stored: StoredCheckpoint,
   key: ThreadKey,
-  get: Get,
+  get: GetValue,
 ): Eventually<Checkpoint | undefined> {
   const { changes, ...head } = stored;
   const { at, shared } = changes;
@@ -300,14 +304,14 @@ export function readCompleteCheckpoint(
   const read = (from: string, channel: string): Eventually<unknown> =>
     andThen(get(from), (bytes) => {
       const what = `the value of channel ${channel}`;
-      if (bytes !== undefined) return unseal(bytes, key, what);
+      if (bytes !== undefined) return decodeWithChecksum(bytes, key, what);
       // A missing value is damage, unless the checkpoint was deleted between the two reads.
       return andThen(get(checkpointKey(prefix, ns, id)), (still) => {
         if (still !== undefined) throw damagedError(key, `${what} is missing`);
         isDeleted = true;
       });
     });
-  return andThen(restoreShared({ prefix, ns, at, writes, shared, read }), (restored) =>
+  return andThen(restoreDuplicateUpdates({ prefix, ns, at, writes, shared, read }), (restored) =>
     isDeleted ? undefined : { channels, ...head, writes: restored },
   );
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../model/json.ts";
 import type { RunStatus } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { unseal } from "./envelope.ts";
+import { decodeWithChecksum } from "./checksum-envelope.ts";
 import {
   cronRunsPrefix,
   runsByCreationPrefix,
@@ -68,7 +68,7 @@ export function runIndexKeys(key: ThreadKey, run: IndexedRun): readonly string[]
 /** Decodes a stored run; undefined if its record is damaged. `at`: the key of the record. */
 export function tryDecodeRun(bytes: Buffer, key: ThreadKey, at: string): StoredRun | undefined {
   try {
-    return runRowCodec.record(unseal(bytes, key, at));
+    return runRowCodec.record(decodeWithChecksum(bytes, key, at));
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import type { ChannelRef } from "../model/checkpoint.ts";
 import { awaitValue, type Steps } from "../ports/eventually.ts";
 import type { AppendDraft } from "./append-draft.ts";
-import { damagedError } from "./envelope.ts";
+import { damagedError } from "./checksum-envelope.ts";
 import {
   checkpointKey,
   journalEntryKey,
@@ -10,7 +10,7 @@ import {
   runOrderKey,
   runKey,
   listSpanPrefix,
-  sweepKey,
+  deletionMarkKey,
   channelValueKey,
   addedStepResultsKey,
   pendingWritesMarkKey,
@@ -25,7 +25,7 @@ import {
   type StoredCheckpoint,
 } from "./records.ts";
 import { runIndexKeys } from "./run-index.ts";
-import { unpackRefs } from "./channel-refs.ts";
+import { unpackRefs } from "./channel-ref-codec.ts";
 
 /**
  * Deletes runs: their records, their checkpoints, and the values that only these checkpoints refer to. The journal lists what was written
@@ -53,7 +53,7 @@ export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<
     }
     if (stored.due !== null && stored.seq_base > 0)
       draft.del(startedDelayedRunKey(prefix, stored.seq_base, run));
-    draft.putSealed(sweepKey(key, run), PRESENT_MARK);
+    draft.putSealed(deletionMarkKey(key, run), PRESENT_MARK);
   }
   if (gone.size > 0) yield* removeCheckpoints(draft, gone, from);
 }

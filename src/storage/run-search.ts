@@ -1,12 +1,12 @@
 import { matchesRun } from "../model/run-search.ts";
 import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
-import type { RunSearch, RunsFound } from "../ports/catalog.ts";
+import type { RunSearch, RunRecordPage } from "../ports/catalog.ts";
 import type { KeyValueStore, ScanRange } from "../ports/key-value-store.ts";
 import type { BudgetShare } from "../ports/time-budget.ts";
-import { unseal } from "./envelope.ts";
+import { decodeWithChecksum } from "./checksum-envelope.ts";
 import {
-  activePrefix,
+  unsettledThreadsPrefix,
   cronRunsPrefix,
   runsByCreationPrefix,
   DELAYED_RANGE,
@@ -45,7 +45,7 @@ export async function searchRuns(
   tenant: string,
   search: RunSearch,
   share: BudgetShare,
-): Promise<RunsFound> {
+): Promise<RunRecordPage> {
   const { limit, keep } = search;
   const runs: StoredRun[] = [];
   const { prefix, pages } = runKeys(kv, tenant, search);
@@ -59,7 +59,7 @@ export async function searchRuns(
       const bytes = await kv.get(runKey(threadPrefix(key), run));
       if (share.isSpent(bytes?.length)) await share.next();
       if (bytes === undefined) continue;
-      const stored = runRowCodec.record(unseal(bytes, key, `run ${run}`));
+      const stored = runRowCodec.record(decodeWithChecksum(bytes, key, `run ${run}`));
       if (!matchesRun(stored, search)) continue;
       // The thread may have been deleted: its record is deleted before the index keys of its runs.
       const record = await readThread(kv, key);
@@ -128,10 +128,10 @@ async function* unendedKeys(
   const add = async (key: ThreadKey, run: string): Promise<void> => {
     const bytes = await kv.get(runKey(threadPrefix(key), run));
     if (bytes === undefined) return;
-    const at = createdRunKey(key, runRowCodec.record(unseal(bytes, key, `run ${run}`)));
+    const at = createdRunKey(key, runRowCodec.record(decodeWithChecksum(bytes, key, `run ${run}`)));
     if (at >= gte && at < lt) found.push(at);
   };
-  for await (const [mark, value] of kv.entries(prefixRange(activePrefix(tenant)))) {
+  for await (const [mark, value] of kv.entries(prefixRange(unsettledThreadsPrefix(tenant)))) {
     if (value.equals(HIDDEN_MARK)) continue;
     const key = { tenant, thread: lastSegment(mark) };
     const { active = null, queue = [] } = (await readThread(kv, key)) ?? {};
@@ -147,5 +147,5 @@ async function* unendedKeys(
 
 async function readThread(kv: KeyValueStore, key: ThreadKey): Promise<ThreadRecord | undefined> {
   const bytes = await kv.get(threadRecordKey(threadPrefix(key)));
-  return bytes && threadRowCodec.record(unseal(bytes, key, "its record"));
+  return bytes && threadRowCodec.record(decodeWithChecksum(bytes, key, "its record"));
 }

@@ -10,7 +10,7 @@ import {
   type PauseReason,
   type ValueSource,
 } from "./channel-values.ts";
-import type { DecodedValues } from "./decoded-values-cache.ts";
+import type { DecodedValuesCache } from "./decoded-values-cache.ts";
 
 /**
  * The maximum number of list segments and whole values that are read in one turn of the event loop. Reading that many takes some
@@ -22,12 +22,12 @@ const MAX_READS_PER_TURN = 256;
  * Reads the state at a checkpoint: the values of `channels`, or of all channels if that is undefined. A small state is read in one turn of
  * the event loop, a large one in pieces that yield to other work. `shared`: a cache of large values that other reads have decoded.
  */
-export function readValues(
+export function readStateValues(
   source: ValueSource,
   checkpoint: Checkpoint,
   channels: readonly string[] | undefined,
   budget: TimeBudget,
-  shared?: DecodedValues,
+  shared?: DecodedValuesCache,
 ): Eventually<JsonObject> {
   const reading = new Reading(source, checkpoint, channels, shared);
   const stop = reading.advance();
@@ -45,7 +45,7 @@ class Reading {
     source: ValueSource,
     checkpoint: Checkpoint,
     channels: readonly string[] | undefined,
-    shared: DecodedValues | undefined,
+    shared: DecodedValuesCache | undefined,
   ) {
     const get = (key: string): Eventually<Buffer | undefined> =>
       andThen(source.get(key), (bytes) => {

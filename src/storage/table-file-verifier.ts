@@ -2,7 +2,7 @@ import { withCauses } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { ClosedDatabaseFiles, FoundDamage, ManifestTable } from "./closed-database-files.ts";
+import type { LevelDbFiles, FoundDamage, ManifestTable } from "./leveldb-files.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
 /** The most milliseconds of work between two pauses. */
@@ -33,7 +33,7 @@ export interface VerificationProgress {
  * verified before. New tables follow, so that the next start can skip them.
  */
 export class TableFileVerifier {
-  readonly #files: ClosedDatabaseFiles;
+  readonly #files: LevelDbFiles;
   readonly #verified: VerifiedTables;
   /** The tables that were read since the process started. */
   readonly #checked: Set<string>;
@@ -46,7 +46,7 @@ export class TableFileVerifier {
 
   /** `checked`: the tables that were read at the start. `found` is called with the damage that is found. */
   constructor(
-    files: ClosedDatabaseFiles,
+    files: LevelDbFiles,
     verified: VerifiedTables,
     checked: ReadonlySet<string>,
     deps: Deps,

@@ -2,11 +2,11 @@ import { chunkEnd, type Fact } from "../model/run-event.ts";
 import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
-import { decodingFlaw, unseal } from "./envelope.ts";
-import { unpackFacts } from "./event-fact-codec.ts";
+import { decodingFlaw, decodeWithChecksum } from "./checksum-envelope.ts";
+import { decodeFacts } from "./event-fact-codec.ts";
 import { isUnsettled } from "./thread-heads.ts";
 import {
-  activeKey,
+  unsettledThreadKey,
   dueRunKey,
   eventsPrefix,
   threadRecordKey,
@@ -27,8 +27,8 @@ import {
   type StoredRun,
 } from "./records.ts";
 import { runIndexKeys } from "./run-index.ts";
-import { indexKeysOf } from "./thread-index.ts";
-import { unpackRefs } from "./channel-refs.ts";
+import { threadIndexKeys } from "./thread-index.ts";
+import { unpackRefs } from "./channel-ref-codec.ts";
 
 /** Returns true if readers do not see the thread, or the event log of `run`: it is being deleted, or is not completely written yet. */
 export type IsDeleted = (key: ThreadKey, run: string | null) => Eventually<boolean>;
@@ -73,7 +73,7 @@ export class ThreadCheck {
     this.#first ??= this.#prefix + rest;
     let value: unknown;
     try {
-      value = unseal(bytes, this.key, rest);
+      value = decodeWithChecksum(bytes, this.key, rest);
     } catch {
       this.#found.push(`${threadPartLabel(rest)}: ${decodingFlaw(bytes)}`);
       return;
@@ -114,7 +114,7 @@ export class ThreadCheck {
         this.#left.push(`${first}/${second}`);
         break;
       case "e":
-        this.#addChunk(unescapeSegment(first), parseOrdinal(last), unpackFacts(value));
+        this.#addChunk(unescapeSegment(first), parseOrdinal(last), decodeFacts(value));
         break;
       default:
         this.#found.push(`the key ${rest} is unknown`);
@@ -175,7 +175,9 @@ export class ThreadCheck {
     for (;;) {
       const bytes = await this.#kv.get(threadRecordKey(this.#prefix));
       if (bytes === undefined) return;
-      const wrong = await this.#wrongMark(threadRowCodec.record(unseal(bytes, this.key, "its record")));
+      const wrong = await this.#wrongMark(
+        threadRowCodec.record(decodeWithChecksum(bytes, this.key, "its record")),
+      );
       if (wrong === undefined) return;
       const now = await this.#kv.get(threadRecordKey(this.#prefix));
       if (now?.equals(bytes) !== true) continue;
@@ -185,7 +187,7 @@ export class ThreadCheck {
   }
 
   async #wrongMark(thread: ThreadRecord): Promise<string | undefined> {
-    const marked = (await this.#kv.get(activeKey(this.key))) !== undefined;
+    const marked = (await this.#kv.get(unsettledThreadKey(this.key))) !== undefined;
     if (marked !== isUnsettled(thread)) {
       return marked ? "it is marked as having work and has none" : "it has work and is not marked";
     }
@@ -193,7 +195,7 @@ export class ThreadCheck {
       if ((await this.#kv.get(dueRunKey(this.key, due, run))) === undefined)
         return `run ${run} is delayed and not marked`;
     }
-    const places = await allEventually(indexKeysOf(this.key, thread).map((at) => this.#kv.get(at)));
+    const places = await allEventually(threadIndexKeys(this.key, thread).map((at) => this.#kv.get(at)));
     return places.includes(undefined) ? "it is not in the index of threads" : undefined;
   }
 

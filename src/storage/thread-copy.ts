@@ -1,13 +1,13 @@
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import { threadMapKey, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
-import { seal, unseal } from "./envelope.ts";
+import { encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import { journalEntryKey, threadRecordKey, threadPrefix, prefixRange } from "./keys.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { type JournalEntry, threadRowCodec } from "./records.ts";
 import type { MarkedDeletions } from "./marked-deletions.ts";
-import { MemberKeyCache } from "./metadata-keys.ts";
-import { indexOps } from "./thread-index.ts";
+import { MetadataIndexKeyCache } from "./metadata-index-keys.ts";
+import { threadIndexOps } from "./thread-index.ts";
 import type { ThreadHeads } from "./thread-heads.ts";
 import type { WriteOrder } from "./write-order.ts";
 
@@ -48,10 +48,10 @@ export async function copyThread(
     const entry: JournalEntry = { kind: "copied", epoch };
     const prefix = threadPrefix(to);
     const ops: WriteOperation[] = [
-      { key: threadRecordKey(prefix), value: seal(threadRowCodec.row(thread)) },
-      { key: journalEntryKey(prefix, seq), value: seal(entry) },
+      { key: threadRecordKey(prefix), value: encodeWithChecksum(threadRowCodec.row(thread)) },
+      { key: journalEntryKey(prefix, seq), value: encodeWithChecksum(entry) },
     ];
-    indexOps(ops, to, undefined, thread, new MemberKeyCache());
+    threadIndexOps(ops, to, undefined, thread, new MetadataIndexKeyCache());
     await deletions.publish(to, ops);
     return thread;
   } catch (cause) {
@@ -91,7 +91,8 @@ async function copyRows(
   let bytes = 0;
   for await (const [key, value] of kv.entries(prefixRange(source))) {
     const rest = key.slice(source.length);
-    if (key === threadRecordKey(source)) origin = threadRowCodec.record(unseal(value, from, "its record"));
+    if (key === threadRecordKey(source))
+      origin = threadRowCodec.record(decodeWithChecksum(value, from, "its record"));
     if (!COPIED_KEY_KINDS.has(rest.split("/", 1)[0] ?? "")) continue;
     ops.push({ key: target + rest, value });
     bytes += value.length;

@@ -2,7 +2,7 @@ import { threadStatusOf, type ThreadRecord, type ThreadStatus } from "../model/t
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import {
-  activePrefix,
+  unsettledThreadsPrefix,
   threadsByCreationPrefix,
   threadIdsPrefix,
   lastSegment,
@@ -26,7 +26,7 @@ import {
 import type { Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK } from "./records.ts";
-import { memberKey } from "./metadata-keys.ts";
+import { metadataIndexKey } from "./metadata-index-keys.ts";
 import { type PostingList, PostingLists } from "./posting-lists.ts";
 import { MANY_MEMBERS_KEY } from "./thread-index.ts";
 
@@ -208,7 +208,7 @@ export class ThreadIndexScans {
 
   async #readBusyThreads(): Promise<ReadonlyMap<string, ThreadRecord>> {
     const found = new Map<string, ThreadRecord>();
-    for await (const [mark, value] of this.#kv.entries(prefixRange(activePrefix(this.#tenant)))) {
+    for await (const [mark, value] of this.#kv.entries(prefixRange(unsettledThreadsPrefix(this.#tenant)))) {
       if (value.equals(HIDDEN_MARK)) continue;
       const id = lastSegment(mark);
       const thread = await this.#read(id);
@@ -255,6 +255,6 @@ export class ThreadIndexScans {
 }
 
 function membersAsked(metadata: JsonObject): readonly string[] {
-  const members = Object.keys(metadata).map((name) => memberKey(name, metadata[name]));
+  const members = Object.keys(metadata).map((name) => metadataIndexKey(name, metadata[name]));
   return members.filter((member) => member !== undefined).slice(0, MAX_SCANNED_MEMBERS);
 }

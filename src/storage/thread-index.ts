@@ -12,7 +12,7 @@ import {
   threadsByStatusPrefix,
 } from "./keys.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
-import { memberKey, type MemberKeyCache } from "./metadata-keys.ts";
+import { metadataIndexKey, type MetadataIndexKeyCache } from "./metadata-index-keys.ts";
 import { PRESENT_MARK } from "./records.ts";
 
 /**
@@ -39,7 +39,7 @@ export const MANY_MEMBERS_KEY = "*";
 function membersOf(metadata: JsonObject): readonly string[] {
   const members: string[] = [];
   for (const name of Object.keys(metadata)) {
-    const member = memberKey(name, metadata[name]);
+    const member = metadataIndexKey(name, metadata[name]);
     if (member === undefined) continue;
     members.push(member);
     if (members.length > MAX_INDEXED_MEMBERS) return [MANY_MEMBERS_KEY];
@@ -48,7 +48,7 @@ function membersOf(metadata: JsonObject): readonly string[] {
 }
 
 /** All index keys of a thread. A temporary thread has none. */
-export function indexKeysOf(key: ThreadKey, thread: ThreadRecord): readonly string[] {
+export function threadIndexKeys(key: ThreadKey, thread: ThreadRecord): readonly string[] {
   if (thread.temporary !== null) return [];
   const { tenant, thread: id } = key;
   const { created_at, rested_at, ttl } = thread;
@@ -72,16 +72,16 @@ function nextTimerKey(key: ThreadKey, thread: ThreadRecord): readonly string[] {
 }
 
 /** Adds the operations that update the index when a thread changes. `before` is undefined for a new thread. */
-export function indexOps(
+export function threadIndexOps(
   ops: WriteOperation[],
   key: ThreadKey,
   before: ThreadRecord | undefined,
   after: ThreadRecord,
-  known: MemberKeyCache,
+  known: MetadataIndexKeyCache,
 ): void {
   if (after.temporary !== null) return;
   if (before === undefined) {
-    for (const at of indexKeysOf(key, after)) ops.push({ key: at, value: PRESENT_MARK });
+    for (const at of threadIndexKeys(key, after)) ops.push({ key: at, value: PRESENT_MARK });
     return;
   }
   const { tenant, thread: id } = key;
@@ -113,7 +113,7 @@ function moveMembers(
   key: ThreadKey,
   { metadata: old }: ThreadRecord,
   after: ThreadRecord,
-  known: MemberKeyCache,
+  known: MetadataIndexKeyCache,
 ): void {
   const { metadata, created_at } = after;
   const at = (member: string) => sortKey(threadsByMetadataPrefix(key.tenant, member), created_at, key.thread);

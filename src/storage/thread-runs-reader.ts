@@ -7,21 +7,27 @@ import { lastSegment, delayedStartPrefix, runOrderPrefix, prefixRange } from "./
 import { encodeOrdinal } from "./sortable-numbers.ts";
 import { allEventually, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { type Get, readRun, readStoredRun, type StoredRun } from "./records.ts";
+import { type GetValue, readRun, readStoredRun, type StoredRun } from "./records.ts";
 
 /** Reads the runs of one thread in the order in which they were admitted. Runs also start in this order, except delayed runs. */
 export class ThreadRunsReader {
   readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;
   readonly #prefix: string;
-  readonly #get: Get;
+  readonly #get: GetValue;
   readonly #shared: WeakCache<RunKwargs>;
 
   /**
    * `get`: reads a value, in another thread of the process if it is large. `shared`: a cache of large kwargs that other readers have
    * decoded.
    */
-  constructor(kv: KeyValueStore, key: ThreadKey, prefix: string, get: Get, shared: WeakCache<RunKwargs>) {
+  constructor(
+    kv: KeyValueStore,
+    key: ThreadKey,
+    prefix: string,
+    get: GetValue,
+    shared: WeakCache<RunKwargs>,
+  ) {
     this.#kv = kv;
     this.#get = get;
     this.#shared = shared;

@@ -44,7 +44,7 @@ export const NOTHING_STORED: StoredSizes = {
  * Adds up the stored rows of a thread, as they are at one moment. LevelDB can tell the size of a value only by reading it. So the whole
  * thread is read, page by page, within the tenant's part of the time budget, but no value is decoded.
  */
-export async function sumThread(kv: KeyValueStore, key: ThreadKey): Promise<StoredSizes> {
+export async function sumThreadSizes(kv: KeyValueStore, key: ThreadKey): Promise<StoredSizes> {
   const [checkpoints, writes, runs, events, thread] = [new Sum(), new Sum(), new Sum(), new Sum(), new Sum()];
   const sums = { checkpoints, writes, runs, events, thread };
   const channels = new Map<string, Sum>();

@@ -5,7 +5,7 @@ import type { Emission } from "../ports/engine-host.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { Sink } from "../ports/event-sink.ts";
+import type { EventSink } from "../ports/event-sink.ts";
 import type { RunLog } from "./run-log.ts";
 import { TailChunk, type LiveState, type TailLimits } from "./log-tail.ts";
 import { factSize } from "./fact-size.ts";
@@ -40,7 +40,7 @@ export interface LogDeps {
 }
 
 /** Writes the facts of one attempt of a run: collects them into chunks, and stores the chunks. */
-export class AttemptEventWriter implements Sink {
+export class AttemptEventWriter implements EventSink {
   readonly #log: RunLog;
   readonly #deps: LogDeps;
   readonly #epoch: number;

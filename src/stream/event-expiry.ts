@@ -3,11 +3,11 @@ import type { Clock } from "../ports/clock.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
-import type { Hub } from "./hub.ts";
+import type { RunLogRegistry } from "./run-log-registry.ts";
 
 export interface ExpiryDeps {
   readonly journal: Pick<Journal, "expireEvents" | "expireOnce">;
-  readonly hub: Pick<Hub, "isRead">;
+  readonly runLogs: Pick<RunLogRegistry, "isRead">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
@@ -61,12 +61,12 @@ export class EventExpiry {
   }
 
   async #piece(from: ThreadKey | null): Promise<void> {
-    const { journal, hub, clock, ttl, repeats, logger } = this.#deps;
+    const { journal, runLogs, clock, ttl, repeats, logger } = this.#deps;
     try {
       // oxlint-disable-next-line no-await-in-loop -- a batch at a time, so that other work runs in between
       while (from === null && (await journal.expireOnce(clock.now() - repeats, ENTRIES_PER_BATCH)));
       const next = await journal.expireEvents(clock.now() - ttl, from, ENTRIES_PER_BATCH, (...run) =>
-        hub.isRead(...run),
+        runLogs.isRead(...run),
       );
       this.#after(next === null ? this.#between : PAUSE_MS, next);
     } catch (cause) {

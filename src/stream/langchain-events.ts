@@ -10,7 +10,7 @@ import {
   type RenderContext,
   type EventRenderer,
 } from "./render-context.ts";
-import { resolveTaskInput, taskMeta, findPlannedTask } from "./checkpoint-modes.ts";
+import { resolveTaskInput, taskMeta, findPlannedTask } from "./checkpoint-and-task-modes.ts";
 import { type TokenEventFrame, messageMeta } from "./render-data-loader.ts";
 
 /**

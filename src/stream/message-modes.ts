@@ -8,7 +8,7 @@ import {
   isShown,
   type EventRenderer,
 } from "./render-context.ts";
-import { blankMessage, type TokenEventFrame, messageMeta } from "./render-data-loader.ts";
+import { EMPTY_MESSAGE_FIELDS, type TokenEventFrame, messageMeta } from "./render-data-loader.ts";
 
 /**
  * The stream modes `messages-tuple` and `messages`. `messages-tuple` shows each new piece of a message, in events with the name `messages`.
@@ -49,7 +49,7 @@ export const tokenTuple: EventRenderer<"token"> = {
 /** A piece of a message, shown with all members of a message. */
 export function messageOfChunk({ fact }: TokenEventFrame, chunk: JsonObject): JsonObject {
   const own = { id: fact.id, type: "ai", example: false, name: fact.name };
-  return { content: "", ...blankMessage, ...chunk, ...own };
+  return { content: "", ...EMPTY_MESSAGE_FIELDS, ...chunk, ...own };
 }
 
 export const pieceTuple: EventRenderer<"piece"> = {

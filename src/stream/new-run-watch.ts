@@ -6,7 +6,7 @@ export interface RunListener {
 }
 
 /**
- * Notifies the readers of a thread of each run that begins, without loading the thread. The hub creates it for the first reader of the
+ * Notifies the readers of a thread of each run that begins, without loading the thread. The registry creates it for the first reader of the
  * thread, and removes it when the last reader leaves.
  */
 export class NewRunWatch {

@@ -1,6 +1,6 @@
 import type { Fact } from "../model/run-event.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { blankMessage } from "./render-data-loader.ts";
+import { EMPTY_MESSAGE_FIELDS } from "./render-data-loader.ts";
 
 type MessageFact = Extract<Fact, { t: "message" }>;
 export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
@@ -9,10 +9,10 @@ export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
  * The messages that are being streamed at one position of a run's event log, each as received so far. The key of a message is the id of the
  * fact that began it. Readers share a map once its chunk is rendered, so it is not changed any more.
  */
-export type Partials = ReadonlyMap<number, JsonObject>;
+export type PartialMessages = ReadonlyMap<number, JsonObject>;
 
 export function startMessage({ id, name }: MessageFact): JsonObject {
-  return { content: "", ...blankMessage, id, type: "ai", example: false, name };
+  return { content: "", ...EMPTY_MESSAGE_FIELDS, id, type: "ai", example: false, name };
 }
 
 /** Adds one piece to a message, by the rules by which clients join pieces. */

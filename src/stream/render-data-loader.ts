@@ -20,7 +20,7 @@ export interface TokenEventFrame {
 }
 
 /** Caches that the readers of all runs share. Entries are not invalidated: a stored checkpoint does not change, except its parent. */
-export class SharedReads {
+export class SharedCheckpointCache {
   /** Checkpoints by thread, namespace and id. */
   readonly checkpoints = new WeakCache<Checkpoint>();
   /** Large states that were read, by their checkpoint. */
@@ -36,7 +36,7 @@ export class SharedReads {
 export interface RenderDataDeps {
   readonly journal: Journal;
   readonly memory: ResponseMemoryBudget;
-  readonly shared: SharedReads;
+  readonly shared: SharedCheckpointCache;
 }
 
 /** The maximum number of cached {@link TokenEventFrame}s of one run. A frame that was removed is made again from its fact. */
@@ -62,7 +62,7 @@ export class RenderDataLoader {
   readonly run: RunRecord;
   readonly #journal: Journal;
   readonly #memory: ResponseMemoryBudget;
-  readonly #shared: SharedReads;
+  readonly #shared: SharedCheckpointCache;
   readonly #recent: ((id: number) => EventChunk | undefined) | undefined;
   readonly #heads = new Map<number, TokenEventFrame>();
   readonly #snapshots = new Map<string, Snapshot>();
@@ -274,7 +274,7 @@ export class RenderDataLoader {
 
 function headOf(fact: MessageFact, run: RunRecord): TokenEventFrame {
   const own = { id: fact.id, type: "ai", example: false, name: fact.name };
-  const rest = JSON.stringify({ ...EMPTY_OBJECT, ...blankMessage, ...own });
+  const rest = JSON.stringify({ ...EMPTY_OBJECT, ...EMPTY_MESSAGE_FIELDS, ...own });
   return {
     fact,
     before: '[{"content":',
@@ -283,7 +283,7 @@ function headOf(fact: MessageFact, run: RunRecord): TokenEventFrame {
 }
 
 /** The members that every piece of a streamed message has, with empty values. A piece may have values of its own. */
-export const blankMessage: JsonObject = {
+export const EMPTY_MESSAGE_FIELDS: JsonObject = {
   tool_calls: [],
   additional_kwargs: {},
   invalid_tool_calls: [],

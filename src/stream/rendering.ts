@@ -5,15 +5,15 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import { namesMessage, type RenderersOfKind, renderersByKind } from "./stream-modes.ts";
+import { isTokenOrPiece, type RenderersOfKind, renderersByKind } from "./stream-modes.ts";
 import type { RenderContext } from "./render-context.ts";
-import { startMessage, extendMessage, type Partials, type PieceFact } from "./partial-messages.ts";
+import { startMessage, extendMessage, type PartialMessages, type PieceFact } from "./partial-messages.ts";
 import type { TokenEventFrame, RenderDataLoader } from "./render-data-loader.ts";
 import type { TailChunk, LiveState, SharedOutput } from "./log-tail.ts";
 
 /** The state that a reader keeps from one chunk to the next, such as the messages that are being streamed at its position. */
 export interface ReaderState {
-  partials: Partials | undefined;
+  partials: PartialMessages | undefined;
   /** One more than the id of the last event that `partials` includes; -1 if `partials` cannot be used for the next chunk. */
   at: number;
   /** The number of characters in the output that was rendered last. */
@@ -129,7 +129,7 @@ export function createView<Out>(
 /** The output of a slice and, if the view needs them, the messages that are being streamed at its end. */
 interface Rendered<Out> {
   readonly out: Out;
-  readonly partials: Partials | undefined;
+  readonly partials: PartialMessages | undefined;
   readonly size: number;
   readonly stoppedAt: number | undefined;
 }
@@ -210,7 +210,7 @@ class Rendering<Out> implements RenderContext {
       const fact = facts[this.#index] as Fact;
       if (this.#slot === 0) {
         // Only the first fact of a message contains the namespace of the message, and that fact may have to be read.
-        if (only !== null && namesMessage(fact) && this.data.head(fact.m) === undefined) {
+        if (only !== null && isTokenOrPiece(fact) && this.data.head(fact.m) === undefined) {
           const wait = this.data.seek(fact.m);
           if (wait instanceof Promise) return wait.then(() => this.run());
         }
@@ -241,7 +241,7 @@ class Rendering<Out> implements RenderContext {
 
   /** True if the fact belongs to one of the namespaces in `only`. A fact without a namespace belongs to all of them. */
   #isIn(fact: Fact, only: ReadonlySet<string>): boolean {
-    if (namesMessage(fact)) return only.has(this.data.head(fact.m)?.fact.ns ?? "");
+    if (isTokenOrPiece(fact)) return only.has(this.data.head(fact.m)?.fact.ns ?? "");
     return !("ns" in fact) || only.has(fact.ns);
   }
 
@@ -301,7 +301,7 @@ class Rendering<Out> implements RenderContext {
       const live = this.#live(fact.id);
       if (live !== undefined) this.data.remember(fact.id, { state: live.values, head: live.head });
     } else if (this.#partials !== undefined) {
-      if (namesMessage(fact)) return this.#grow(this.#partials, fact);
+      if (isTokenOrPiece(fact)) return this.#grow(this.#partials, fact);
       if (fact.t === "complete" && fact.streamed) forget(this.#partials, fact.message["id"]);
     }
     return undefined;
@@ -327,7 +327,7 @@ class Rendering<Out> implements RenderContext {
   async #rebuild(m: number): Promise<JsonObject> {
     let message = startMessage((await this.head(m)).fact);
     for await (const fact of this.data.facts(m, this.#id)) {
-      if (namesMessage(fact) && fact.m === m) message = extendMessage(message, fact);
+      if (isTokenOrPiece(fact) && fact.m === m) message = extendMessage(message, fact);
     }
     return message;
   }

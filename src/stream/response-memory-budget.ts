@@ -41,7 +41,7 @@ interface TenantUsage {
   /** The number of the tenant's responses and reads in progress. When it is 0, this record may be dropped. */
   shares: number;
   /** Responses that wait for memory. */
-  readonly waiting: MemoryShare[];
+  readonly waiting: ResponseMemoryShare[];
   /** Reads that wait because {@link MemoryLimits.reads} others are in progress. */
   readonly reads: (() => void)[];
 }
@@ -54,7 +54,7 @@ export class ResponseMemoryBudget {
   readonly #scheduler: Scheduler;
   readonly #limits: MemoryLimits;
   readonly #tenants = new Map<string, TenantUsage>();
-  readonly #shares = new Set<MemoryShare>();
+  readonly #shares = new Set<ResponseMemoryShare>();
   #bytes = 0;
   #cancel: Cancel | undefined;
   /** The number of searches for stalled clients so far. It is used as a coarse clock. */
@@ -65,16 +65,16 @@ export class ResponseMemoryBudget {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  /** Makes the {@link MemoryShare} of one response. The caller MUST close it. */
-  share(tenant: string): MemoryShare {
-    const share = new MemoryShare(this, tenant, this.#open(tenant));
+  /** Makes the {@link ResponseMemoryShare} of one response. The caller MUST close it. */
+  share(tenant: string): ResponseMemoryShare {
+    const share = new ResponseMemoryShare(this, tenant, this.#open(tenant));
     this.#shares.add(share);
     return share;
   }
 
   /**
    * Reads a value of unknown size. It waits if too many reads of the tenant are in progress. The memory of the value itself is counted by
-   * the {@link MemoryShare} of the response.
+   * the {@link ResponseMemoryShare} of the response.
    */
   read<T>(tenant: string, read: () => Eventually<T>): Eventually<T> {
     const use = this.#open(tenant);
@@ -109,7 +109,7 @@ export class ResponseMemoryBudget {
    * True if there is memory for one more value of a response, and not too many values are being read. If no other response of the tenant
    * uses memory, there is always enough, because the response would otherwise wait for itself forever.
    */
-  hasMemory({ use, bytes }: MemoryShare): boolean {
+  hasMemory({ use, bytes }: ResponseMemoryShare): boolean {
     const { tenant, all, reads } = this.#limits;
     const reading = use.reading + use.loading;
     if (reading >= reads) return false;
@@ -119,7 +119,7 @@ export class ResponseMemoryBudget {
     return used < tenant && this.#bytes + more < all;
   }
 
-  wait(share: MemoryShare): void {
+  wait(share: ResponseMemoryShare): void {
     this.#cancel ??= this.#scheduler.after(CHECK_INTERVAL_MS, this.#check);
     share.use.waiting.push(share);
   }
@@ -159,7 +159,7 @@ export class ResponseMemoryBudget {
     if (--use.shares === 0 && this.#tenants.size > MIN_RECORDS) this.#tenants.delete(tenant);
   }
 
-  closed(share: MemoryShare): void {
+  closed(share: ResponseMemoryShare): void {
     this.#shares.delete(share);
     this.#close(share.tenant, share.use);
   }
@@ -174,7 +174,7 @@ export class ResponseMemoryBudget {
 }
 
 /** The memory use of one response. */
-export class MemoryShare {
+export class ResponseMemoryShare {
   readonly tenant: string;
   readonly use: TenantUsage;
   readonly #budget: ResponseMemoryBudget;

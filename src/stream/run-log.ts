@@ -1,7 +1,7 @@
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Cancel } from "../ports/scheduler.ts";
-import type { Sink } from "../ports/event-sink.ts";
+import type { EventSink } from "../ports/event-sink.ts";
 import { AttemptEventWriter, type LogDeps } from "./attempt-event-writer.ts";
 import type { RenderDataLoader } from "./render-data-loader.ts";
 import { type TailChunk, LogTail } from "./log-tail.ts";
@@ -11,9 +11,9 @@ export interface LogListener {
   ready(): void;
 }
 
-/** The part of the hub that a log notifies. */
+/** The part of the registry that a log notifies. */
 export interface LogOwner {
-  /** Called when the log has ended or is broken, and when its last reader has left. The hub checks whether the log is still needed. */
+  /** Called when the log has ended or is broken, and when its last reader has left. The registry checks whether the log is still needed. */
   changed(log: RunLog): void;
 }
 
@@ -110,7 +110,7 @@ export class RunLog {
     return this.#tail.find(id);
   }
 
-  open(epoch: number, first: number): Sink {
+  open(epoch: number, first: number): EventSink {
     this.#sink?.kill();
     // The older attempt has chunks in flight, and it is unknown which of them will be stored. Writes take effect in order, so this is known
     // when the first chunk of the new attempt is stored. Until then, readers do not see that chunk.
@@ -218,7 +218,7 @@ export class RunLog {
     this.#state = "ended";
     this.record = undefined;
     this.#sink?.kill();
-    // Wakes the readers first. Those that have read everything leave, so the hub can usually remove the log at once.
+    // Wakes the readers first. Those that have read everything leave, so the registry can usually remove the log at once.
     this.#wake();
     this.#owner.changed(this);
   }

@@ -42,7 +42,7 @@ import {
   tasksModeResult,
   debugModeTask,
   tasksModeTask,
-} from "./checkpoint-modes.ts";
+} from "./checkpoint-and-task-modes.ts";
 
 /** The end of the JSON of an `updates` event for a node whose result came from the cache, so that the node did not run. */
 const CACHED = ',"__metadata__":{"cached":true}}';
@@ -177,5 +177,5 @@ export function renderersByKind(
 }
 
 /** True for kinds of facts that refer to a streamed message. */
-export const namesMessage = (fact: Fact): fact is FactOf<"token"> | FactOf<"piece"> =>
+export const isTokenOrPiece = (fact: Fact): fact is FactOf<"token"> | FactOf<"piece"> =>
   fact.t === "token" || fact.t === "piece";

@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import type { ResponseMemoryBudget, MemoryShare } from "./response-memory-budget.ts";
+import type { ResponseMemoryBudget, ResponseMemoryShare } from "./response-memory-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { DeletedDuringRead, NoEventsReason, Reader } from "./run-reader.ts";
@@ -78,7 +78,7 @@ export class StreamPump<Out> {
   #missed = false;
   #cancelStall: Cancel = () => undefined;
   /** The pump's entry in the memory budget. Set when the output was large for the first time. */
-  #memory: MemoryShare | undefined;
+  #memory: ResponseMemoryShare | undefined;
   /** True when memory is reserved for the next slice. */
   #isAdmitted = false;
 

@@ -4,7 +4,7 @@ import type { RunRecord } from "../model/run.ts";
 import type { OutputFormat } from "./rendering.ts";
 
 /** Events as WebSocket messages: one message for each event, in order. */
-export interface Frames {
+export interface WebSocketFrames {
   readonly messages: readonly (string | Uint8Array)[];
   /** The id of each event in its run. */
   readonly ids: readonly number[];
@@ -14,7 +14,7 @@ export interface Frames {
  * The format of events in WebSocket messages: `{"id","event","data"}`, as JSON text or, with `packed`, as MessagePack. With `run`, for the
  * stream of a whole thread, messages also have `run_id`, and their ids are the thread's event numbers.
  */
-export function frameFormat(packed: boolean, run?: RunRecord): OutputFormat<Frames> {
+export function webSocketFormat(packed: boolean, run?: RunRecord): OutputFormat<WebSocketFrames> {
   const base = run?.seq_base ?? 0;
   const beside = run === undefined ? {} : { run_id: run.run_id };
   // The text that follows the data.

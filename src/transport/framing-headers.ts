@@ -1,4 +1,4 @@
-import { MAX_HEAD_BYTES, MAX_HEADERS } from "./limits.ts";
+import { MAX_HEAD_BYTES, MAX_HEADERS } from "./transport-limits.ts";
 
 /**
  * Collects the headers that determine where a request ends and for which host it is. A proxy in front of the server may interpret an

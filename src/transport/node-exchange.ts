@@ -5,7 +5,7 @@ import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "../ports/body-memory.ts";
 import { Exchange } from "./exchange.ts";
 import { RequestFraming, malformedRequest, type Refusal } from "./framing-headers.ts";
-import { MAX_UNSENT_BYTES } from "./limits.ts";
+import { MAX_UNSENT_BYTES } from "./transport-limits.ts";
 
 const READ_ALREADY =
   "The body was read already before the request came to Heddle, and `request.body` does not have it";

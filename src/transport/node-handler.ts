@@ -4,7 +4,7 @@ import type { WebSocketServer } from "ws";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { Handlers, Headers, HttpRequest, TransportOptions } from "../ports/transport.ts";
 import { createBodyLimits } from "../ports/body-memory.ts";
-import { MAX_MESSAGE_BYTES, SOCKET_IDLE_SECONDS } from "./limits.ts";
+import { MAX_MESSAGE_BYTES, SOCKET_IDLE_SECONDS } from "./transport-limits.ts";
 import { NodeExchange, NodeHead } from "./node-exchange.ts";
 import { NodeSocket } from "./node-socket.ts";
 import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./framing-headers.ts";

@@ -1,6 +1,6 @@
 import type { WebSocket } from "ws";
 import type { Socket } from "../ports/transport.ts";
-import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./limits.ts";
+import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./transport-limits.ts";
 
 /** The number of unsent bytes above which `send` reports backpressure. */
 const BACKPRESSURE_BYTES = 64 * 1024;

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { ServiceError } from "../model/errors.ts";
 import type { Transport, TransportOpener, TransportOptions } from "../ports/transport.ts";
 import { listenErrorOf } from "./listen-error.ts";
-import { HEAD_TIMEOUT_MS, MAX_HEAD_BYTES, MAX_HEADERS } from "./limits.ts";
+import { HEAD_TIMEOUT_MS, MAX_HEAD_BYTES, MAX_HEADERS } from "./transport-limits.ts";
 import { createNodeHandler, refuseRaw } from "./node-handler.ts";
 import {
   malformedRequest,

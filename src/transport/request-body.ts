@@ -196,7 +196,7 @@ const brokenOff = () => new ServiceError("body.malformed", "The body was broken 
  * Returns a function that creates buffers for the bodies of requests that do not come from one of Heddle's transports, such as a `Request`
  * of the Fetch API. The announced length of these bodies is ignored, because it cannot be trusted.
  */
-export const bodyOpener =
+export const createBodyOpener =
   ({ maxBody, memory }: BodyLimits): (() => IncomingBody) =>
   () =>
     new RequestBody(maxBody, memory, -1, true);

@@ -1,6 +1,6 @@
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { RequestBody } from "./request-body.ts";
-import { MIN_UPLOAD_BYTES_PER_SECOND } from "./limits.ts";
+import { MIN_UPLOAD_BYTES_PER_SECOND } from "./transport-limits.ts";
 
 interface Upload {
   readonly body: RequestBody;

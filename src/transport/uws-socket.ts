@@ -1,6 +1,6 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
-import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./limits.ts";
+import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./transport-limits.ts";
 
 /**
  * The methods of a uWebSockets.js WebSocket that Heddle uses. They MUST NOT be called after the socket was closed: each call then throws.

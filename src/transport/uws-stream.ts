@@ -1,5 +1,5 @@
 import type { ByteStream } from "../ports/transport.ts";
-import { MAX_UNSENT_BYTES } from "./limits.ts";
+import { MAX_UNSENT_BYTES } from "./transport-limits.ts";
 import type { RawResponse } from "./uws-raw.ts";
 
 /** Bytes. The size of the first write that tests whether the client has caught up. */

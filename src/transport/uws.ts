@@ -5,7 +5,7 @@ import { createBodyLimits } from "../ports/body-memory.ts";
 import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./framing-headers.ts";
 import { listenErrorOf } from "./listen-error.ts";
 import { probePort } from "./probe-port.ts";
-import { MAX_HEAD_BYTES, MAX_MESSAGE_BYTES, SOCKET_IDLE_SECONDS } from "./limits.ts";
+import { MAX_HEAD_BYTES, MAX_MESSAGE_BYTES, SOCKET_IDLE_SECONDS } from "./transport-limits.ts";
 import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";

@@ -1,5 +1,5 @@
 import type { Socket } from "../ports/transport.ts";
-import { TOO_MANY_COMMANDS } from "./close-codes.ts";
+import { TOO_MANY_COMMANDS_CLOSE } from "./close-codes.ts";
 
 type Message = Uint8Array | string;
 
@@ -37,7 +37,7 @@ export class BufferingSocket implements Socket {
     this.#length += message.length;
     if (this.#buffer.length >= MAX_MESSAGES || this.#length > MAX_LENGTH) {
       this.discard();
-      return this.#socket.close(...TOO_MANY_COMMANDS);
+      return this.#socket.close(...TOO_MANY_COMMANDS_CLOSE);
     }
     this.#buffer.push(message);
   }

@@ -20,10 +20,10 @@ export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFra
 };
 
 /** The close frame for a client that sends commands but does not read the answers. */
-export const TOO_MANY_COMMANDS: CloseFrame = [1008, "Too many commands whose answers were not taken"];
+export const TOO_MANY_COMMANDS_CLOSE: CloseFrame = [1008, "Too many commands whose answers were not taken"];
 
 /** The close frame for a client without valid credentials. Heddle's own close codes are 4000 plus the HTTP status for the same error. */
-export const UNAUTHORIZED: CloseFrame = [4401, "A valid key or token is needed"];
+export const UNAUTHORIZED_CLOSE: CloseFrame = [4401, "A valid key or token is needed"];
 
 /** The maximum number of bytes of the reason in a close frame. */
 const MAX_REASON_BYTES = 123;

@@ -1,6 +1,6 @@
 import { ServiceError, invalidField } from "../model/errors.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import { parseObject, type RawBody } from "../schemas/body.ts";
+import { parseObject, type RawBody } from "../schemas/read-body.ts";
 
 /** The largest number of commands of one socket that have not been answered. */
 const MAX_PENDING_COMMANDS = 32;

@@ -8,14 +8,14 @@ import {
   errorAnswer,
   successAnswer,
 } from "../schemas/execute-protocol-command.ts";
-import type { RawBody } from "../schemas/body.ts";
-import { mayBeLarge } from "../stream/protocol/thread-protocol-rendering.ts";
+import type { RawBody } from "../schemas/read-body.ts";
+import { mayHaveLargeProtocolEvents } from "../stream/protocol/thread-protocol-rendering.ts";
 import { SubscriptionFeed } from "./subscriptions.ts";
 import { refuseSocket } from "./close-codes.ts";
 import { CommandQueue } from "./command-queue.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { sendEvents } from "./send-events.ts";
-import { uuidOf } from "./socket-params.ts";
+import { parsePathUuid } from "./socket-params.ts";
 
 /**
  * Milliseconds for which new subscriptions are collected before they start together. A client that reconnects sends all of its
@@ -32,13 +32,17 @@ export async function openProtocolSocket(
   socket: Socket,
   accepted: AcceptedUpgrade,
 ): Promise<void> {
-  const key: ThreadKey = { tenant: accepted.tenant, thread: uuidOf(accepted.parts[0], "thread_id") };
+  const key: ThreadKey = { tenant: accepted.tenant, thread: parsePathUuid(accepted.parts[0], "thread_id") };
   const { protocol } = accepted.service;
   const { scheduler, budget, logger, requestLog } = deps;
   const feed = new SubscriptionFeed(protocol, key);
   let cancelStart: Cancel = () => undefined;
   const onDone = () => cancelStart();
-  const memory = { budget: deps.streamMemory, tenant: accepted.budgetOwner, mayBeLarge };
+  const memory = {
+    budget: deps.streamMemory,
+    tenant: accepted.budgetOwner,
+    mayBeLarge: mayHaveLargeProtocolEvents,
+  };
   // `false`: protocol events are computed from earlier events, so they cannot be read again from the middle of a run.
   const send = sendEvents(feed.reader, socket, feed.render, { scheduler, memory, logger, onDone }, false);
   const say = (answer: JsonObject): void => send(JSON.stringify(answer));

@@ -1,10 +1,10 @@
 import type { Eventually } from "../ports/eventually.ts";
 import type { Socket } from "../ports/transport.ts";
-import type { Frames } from "../stream/websocket-frames.ts";
+import type { WebSocketFrames } from "../stream/websocket-frames.ts";
 import { StreamPump, type PumpOptions } from "../stream/stream-pump.ts";
 import type { Reader } from "../stream/run-reader.ts";
 import type { ChunkSlice } from "../stream/rendering.ts";
-import { TOO_MANY_COMMANDS } from "./close-codes.ts";
+import { TOO_MANY_COMMANDS_CLOSE } from "./close-codes.ts";
 import { SocketWriter } from "./socket-writer.ts";
 
 /** The largest number of answers that may wait for a peer that does not read them. */
@@ -23,7 +23,7 @@ export type SendAnswer = (answer: string | Uint8Array) => void;
 export function sendEvents(
   reader: Reader,
   socket: Socket,
-  render: (slice: ChunkSlice) => Eventually<Frames>,
+  render: (slice: ChunkSlice) => Eventually<WebSocketFrames>,
   options: PumpOptions,
   isRereadable = true,
 ): SendAnswer {
@@ -40,6 +40,6 @@ export function sendEvents(
     if (gone) return;
     writer.say(answer);
     pump.nudge();
-    if (writer.backlog > MAX_UNREAD_ANSWERS) socket.close(...TOO_MANY_COMMANDS);
+    if (writer.backlog > MAX_UNREAD_ANSWERS) socket.close(...TOO_MANY_COMMANDS_CLOSE);
   };
 }

@@ -24,7 +24,7 @@ export function lastEventIdOf(query: QueryParams, header: string | undefined): n
 }
 
 /** Parses a UUID from the path; `name` is its name in the error. @throws ServiceError `validation.failed` */
-export function uuidOf(text: string | undefined, name: string): string {
+export function parsePathUuid(text: string | undefined, name: string): string {
   const id = parseUuid(text);
   if (id === undefined) throw invalidUuid(name);
   return id;

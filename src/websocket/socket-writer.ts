@@ -1,5 +1,5 @@
 import type { Socket } from "../ports/transport.ts";
-import type { Frames } from "../stream/websocket-frames.ts";
+import type { WebSocketFrames } from "../stream/websocket-frames.ts";
 import type { PumpOutcome, PumpOutput } from "../stream/stream-pump.ts";
 import { closeFrames } from "./close-codes.ts";
 
@@ -9,10 +9,10 @@ import { closeFrames } from "./close-codes.ts";
  */
 const MAX_UNSENT_LENGTH = 128 * 1024;
 
-const NONE: Frames = { messages: [], ids: [] };
+const NONE: WebSocketFrames = { messages: [], ids: [] };
 
 /** Sends events over a WebSocket. Answers to commands are sent between events. */
-export class SocketWriter implements PumpOutput<Frames> {
+export class SocketWriter implements PumpOutput<WebSocketFrames> {
   readonly #socket: Socket;
   readonly #isRereadable: boolean;
   /** The messages of the current chunk, shared with other readers. */
@@ -36,7 +36,7 @@ export class SocketWriter implements PumpOutput<Frames> {
     this.#answers.push(answer);
   }
 
-  put(frames: Frames): boolean {
+  put(frames: WebSocketFrames): boolean {
     this.#frames = frames;
     this.#index = 0;
     return this.flush();

@@ -2,12 +2,12 @@ import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { ThreadProtocol } from "../service/thread-protocol.ts";
-import type { Frames } from "../stream/websocket-frames.ts";
+import type { WebSocketFrames } from "../stream/websocket-frames.ts";
 import type { ProtocolEvent } from "../stream/protocol/protocol-event.ts";
 import { type EventTest, eventTestOf } from "../stream/protocol/event-filter.ts";
-import { protocolOf } from "../stream/protocol/thread-protocol-rendering.ts";
+import { protocolRenderer } from "../stream/protocol/thread-protocol-rendering.ts";
 import type { ChunkSlice } from "../stream/rendering.ts";
-import type { RawBody } from "../schemas/body.ts";
+import type { RawBody } from "../schemas/read-body.ts";
 import { subscriptionOf, unsubscribeSchema } from "../schemas/protocol-schemas.ts";
 import { SwitchingEventReader } from "./switching-event-reader.ts";
 
@@ -113,14 +113,14 @@ export class SubscriptionFeed {
       // Starts the subscription, unless it was removed while the new reader was opened.
       if (this.#waiting.delete(id)) this.#subscriptions.set(id, { isWanted, namespaces, after: since });
     }
-    this.#read = protocolOf(reader);
+    this.#read = protocolRenderer(reader);
     this.reader.switch(reader);
     // If a subscription was added while the new reader was opened, the feed pauses again until that subscription has started too.
     if (this.#isHeld) this.reader.hold();
   }
 
   /** Returns the messages for a slice of events that was read from {@link reader}. */
-  readonly render = (slice: ChunkSlice): Eventually<Frames> => {
+  readonly render = (slice: ChunkSlice): Eventually<WebSocketFrames> => {
     const { turn } = this.reader;
     return andThen(this.#read(slice), (events) => {
       if (turn === this.reader.turn) return this.#wanted(events);
@@ -130,7 +130,7 @@ export class SubscriptionFeed {
     });
   };
 
-  #wanted(events: readonly ProtocolEvent[]): Frames {
+  #wanted(events: readonly ProtocolEvent[]): WebSocketFrames {
     const messages: string[] = [];
     const subscriptions = [...this.#subscriptions.values()];
     for (const event of events) {
@@ -143,4 +143,4 @@ export class SubscriptionFeed {
   }
 }
 
-const NOTHING: Frames = { messages: [], ids: [] };
+const NOTHING: WebSocketFrames = { messages: [], ids: [] };

@@ -1,10 +1,10 @@
 import { invalidField } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { RawBody } from "../schemas/body.ts";
+import type { RawBody } from "../schemas/read-body.ts";
 import { parseRunRequest } from "../schemas/run-request.ts";
 import { runCancelSchema, machineEventSchema } from "../schemas/request-schemas.ts";
-import { checkReason } from "../schemas/cancel-reason-check.ts";
+import { checkCancelReason } from "../schemas/cancel-reason-check.ts";
 import { withConfigurable } from "../service/run-draft.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 
@@ -62,7 +62,7 @@ export function createCommandHandler(
 
   async function cancel(body: RawBody): Promise<JsonObject> {
     const { run_id, action = "interrupt", reason, wait = false } = runCancelSchema.parse(body);
-    checkReason(action, reason);
+    checkCancelReason(action, reason);
     const id = run_id?.toLowerCase() ?? (await inProgress());
     if (id !== null) await runs.cancel(key, id, action, { wait, ...(reason !== undefined && { reason }) });
     return { run_id: id };

@@ -2,15 +2,15 @@ import type { JsonObject } from "../model/json.ts";
 import { threadSocketModes } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Socket } from "../ports/transport.ts";
-import { frameFormat } from "../stream/websocket-frames.ts";
-import { showsRunEnds, threadRenderer } from "../stream/thread-rendering.ts";
+import { webSocketFormat } from "../stream/websocket-frames.ts";
+import { showsRunEnds, threadRenderer } from "../stream/thread-stream-rendering.ts";
 import { threadModesOf } from "../schemas/stream-params.ts";
 import { createCommandHandler } from "./thread-socket-commands.ts";
 import { CommandQueue } from "./command-queue.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { type SendAnswer, sendEvents } from "./send-events.ts";
 import { encodeAnswer, errorAnswerOf } from "./socket-answers.ts";
-import { lastEventIdOf, parseSocketQuery, uuidOf } from "./socket-params.ts";
+import { lastEventIdOf, parseSocketQuery, parsePathUuid } from "./socket-params.ts";
 
 /** Sends the events of all runs of a thread over a WebSocket, and executes the commands that the client sends. */
 export async function openThreadSocket(
@@ -21,7 +21,7 @@ export async function openThreadSocket(
   const { scheduler, streamMemory: budget, logger } = deps;
   let gone = false;
   socket.onClose(() => (gone = true));
-  const key: ThreadKey = { tenant: accepted.tenant, thread: uuidOf(accepted.parts[0], "thread_id") };
+  const key: ThreadKey = { tenant: accepted.tenant, thread: parsePathUuid(accepted.parts[0], "thread_id") };
   const query = parseSocketQuery(accepted.query);
   const after = lastEventIdOf(query, accepted.lastEventId);
   const subgraphs = query.flag("stream_subgraphs") ?? false;
@@ -34,7 +34,7 @@ export async function openThreadSocket(
         reader.close();
         return undefined;
       }
-      const render = threadRenderer(reader, modes, (run) => frameFormat(accepted.packed, run));
+      const render = threadRenderer(reader, modes, (run) => webSocketFormat(accepted.packed, run));
       return sendEvents(reader, socket, render, {
         scheduler,
         memory: { budget, tenant: accepted.budgetOwner },

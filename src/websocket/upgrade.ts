@@ -3,7 +3,7 @@ import { budgetOwnerOf } from "../model/auth-user.ts";
 import { parseUuid } from "../model/ids.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, HttpRequest, Socket, Upgrade } from "../ports/transport.ts";
-import { refuseSocket, UNAUTHORIZED } from "./close-codes.ts";
+import { refuseSocket, UNAUTHORIZED_CLOSE } from "./close-codes.ts";
 import type { AcceptedUpgrade, SocketClient, SocketHandlerDeps, UpgradeDeps } from "./deps.ts";
 import { BufferingSocket } from "./buffering-socket.ts";
 import { openProtocolSocket } from "./protocol-socket.ts";
@@ -82,7 +82,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
     // The upgrade is accepted and the socket closed with a code, because clients stop at this code. After a refused upgrade they would
     // connect again and again.
     if (client === undefined) {
-      return { kind: "accept", ...protocol, open: (socket) => socket.close(...UNAUTHORIZED) };
+      return { kind: "accept", ...protocol, open: (socket) => socket.close(...UNAUTHORIZED_CLOSE) };
     }
     const found = routeOf(path);
     const missing = `There is no WebSocket at ${request.path.slice(0, 200)}`;

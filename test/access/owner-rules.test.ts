@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { UserAuthorizer } from "../../src/authorization/user-authorizer.ts";
-import { labelOf, OwnerRules } from "../../src/access/owner-rules.ts";
+import { ownerNamespaceLabel, OwnerRules } from "../../src/access/owner-rules.ts";
 import type { AuthUser } from "../../src/model/auth-user.ts";
 import { permitsOf } from "../../src/model/permitted-resources.ts";
 import type { AuthEvent } from "../../src/ports/authorizer.ts";
@@ -79,7 +79,7 @@ test.each<readonly [given: unknown, namespace: readonly string[]]>([
 
 test("labels of different users differ, and have no dots", () => {
   const names = ["a.b", "a%2Eb", "a%b", "a", "A", `${"x".repeat(300)}1`, `${"x".repeat(300)}2`];
-  const labels = names.map(labelOf);
+  const labels = names.map(ownerNamespaceLabel);
   expect(new Set(labels).size).toBe(names.length);
   for (const label of labels) expect(label).toMatch(/^user[^.]{1,252}$/);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fetchRequestOf } from "../../src/access/web-request.ts";
+import { authenticationRequestOf } from "../../src/access/web-request.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
 
 const asked = (
@@ -23,22 +23,22 @@ test("a request has the method, the URL and all headers", () => {
     ["cookie", "a=b"],
     ["x-name", "Zo\u00eb \u4e2d"],
   ]);
-  const made = fetchRequestOf(request, true);
+  const made = authenticationRequestOf(request, true);
   expect([made?.method, made?.url, made?.body]).toEqual(["POST", "http://here/a%2Fb?x=1&y=%20", null]);
   expect(made?.headers.get("x-many")).toBe("1, 2");
   expect(made?.headers.get("cookie")).toBe("a=b");
   // One character for each byte.
   expect(Buffer.from(made?.headers.get("x-name") ?? "", "latin1").toString()).toBe("Zo\u00eb \u4e2d");
-  expect(fetchRequestOf(request, false)?.headers.has("cookie")).toBe(false);
-  expect(fetchRequestOf(request, false)?.headers.get("authorization")).toBe("Bearer x");
+  expect(authenticationRequestOf(request, false)?.headers.has("cookie")).toBe(false);
+  expect(authenticationRequestOf(request, false)?.headers.get("authorization")).toBe("Bearer x");
 });
 
 test.each(["Basic YTpi", "basic YTpi", "Digest a=b", "Negotiate x", "NTLM x"])(
   "what a browser sends by itself is left out where it is not trusted: %s",
   (authorization) => {
     const request = asked({}, [["authorization", authorization]]);
-    expect(fetchRequestOf(request, true)?.headers.get("authorization")).toBe(authorization);
-    expect(fetchRequestOf(request, false)?.headers.has("authorization")).toBe(false);
+    expect(authenticationRequestOf(request, true)?.headers.get("authorization")).toBe(authorization);
+    expect(authenticationRequestOf(request, false)?.headers.has("authorization")).toBe(false);
   },
 );
 
@@ -48,7 +48,7 @@ test.each<readonly [what: string, host: string]>([
   ["nothing", ""],
   ["a fragment", "here#"],
 ])("a host with %s does not change the path", (_, host) => {
-  const made = fetchRequestOf(asked({}, [["host", host]]), true);
+  const made = authenticationRequestOf(asked({}, [["host", host]]), true);
   expect(made?.url).toBe("http://localhost/threads");
 });
 
@@ -62,9 +62,9 @@ test.each<Partial<HttpRequest>>([
   { method: "TRACE" },
   { method: "CONNECT" },
 ])("%o cannot be asked about: the project's code would see another path than the server", (more) => {
-  expect(fetchRequestOf(asked(more), true)).toBeUndefined();
+  expect(authenticationRequestOf(asked(more), true)).toBeUndefined();
 });
 
 test("a header that no request can have is no request", () => {
-  expect(fetchRequestOf(asked({}, [["", "x"]]), true)).toBeUndefined();
+  expect(authenticationRequestOf(asked({}, [["", "x"]]), true)).toBeUndefined();
 });

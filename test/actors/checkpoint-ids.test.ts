@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CheckpointIds } from "../../actors/thread/checkpoint-ids.ts";
+import { CheckpointIdGenerator } from "../../actors/thread/checkpoint-ids.ts";
 import { uuid6, uuid6Time } from "../../src/model/ids.ts";
 
 const NOW = 1_800_000_000_000;
@@ -7,7 +7,7 @@ const bytes = (count: number) => new Uint8Array(count).fill(7);
 
 function ids() {
   const clock = { now: () => NOW, mono: () => 0 };
-  return new CheckpointIds(clock, { bytes, float: () => 0.5 });
+  return new CheckpointIdGenerator(clock, { bytes, float: () => 0.5 });
 }
 
 const made = (ms: number, tick = 0) => uuid6(ms, tick, 3, bytes(6));

@@ -111,12 +111,12 @@ test("a run whose log cannot be opened is refused, and gives its slot back", asy
   });
   const server = await Server.start(simple, { limits: { concurrent: { ...unlimitedConcurrency, all: 1 } } });
   const key = await server.thread();
-  const open = server.hub.open.bind(server.hub);
-  server.hub.open = () => {
+  const open = server.runLogs.open.bind(server.runLogs);
+  server.runLogs.open = () => {
     throw new Error("a fault made for this test");
   };
   await expect(server.admit(key)).rejects.toThrow("a fault made for this test");
-  server.hub.open = open;
+  server.runLogs.open = open;
   const run = await server.admit(key);
   expect(await server.do(server.system.settled(key, run.run_id))).toMatchObject({ status: "success" });
 });

@@ -13,8 +13,8 @@ import { silentLogger } from "../../src/platform/log.ts";
 import { monotonicIds } from "../../src/model/ids.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
-import { openStorage } from "../../src/storage/open.ts";
-import { createHub } from "../../src/stream/hub.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
+import { createRunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemHeap } from "../../src/platform/heap.ts";
 import { systemRandom } from "../../src/platform/random.ts";
@@ -56,7 +56,7 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
     engine: nativeEngine(registry, systemScheduler),
     executor: inThreadNodeExecutor(registry, { ...deps, random }),
     store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
-    sinks: createHub({ journal, scheduler: systemScheduler, logger: silentLogger }),
+    sinks: createRunLogRegistry({ journal, scheduler: systemScheduler, logger: silentLogger }),
     random,
     boot: "boot",
     limits: { ...defaultLimits, maxIdle: AT_ONCE },

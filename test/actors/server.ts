@@ -19,10 +19,10 @@ import type { NodeExecutor } from "../../src/ports/node-executor.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
-import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../src/storage/open-storage.ts";
 import { createTimerHandler } from "../../src/service/admit-timer-run.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
-import { createHub, type Hub } from "../../src/stream/hub.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
 import { SimulatedScheduler } from "../simulation/scheduler.ts";
@@ -35,7 +35,7 @@ export class Server {
   readonly scheduler: SimulatedScheduler;
   readonly storage: Storage;
   readonly system: ThreadSystem;
-  readonly hub: Hub;
+  readonly runLogs: RunLogRegistry;
   readonly engine: Engine;
   readonly clock: SimulatedClock;
   readonly random: SimulatedRandom;
@@ -46,14 +46,14 @@ export class Server {
     clock: SimulatedClock,
     random: SimulatedRandom,
     system: ThreadSystem,
-    hub: Hub,
+    runLogs: RunLogRegistry,
     engine: Engine,
   ) {
     this.engine = engine;
     this.storage = storage;
     this.scheduler = scheduler;
     this.system = system;
-    this.hub = hub;
+    this.runLogs = runLogs;
     this.clock = clock;
     this.random = random;
   }
@@ -100,21 +100,21 @@ export class Server {
     const storage = await openStorage({ kind: "key-value", store: kv }, deps);
     const registry = new GraphRegistry().add("graph", graph);
     const { journal, catalog } = storage;
-    const hub = createHub({ journal, scheduler, logger });
+    const runLogs = createRunLogRegistry({ journal, scheduler, logger });
     const engine = nativeEngine(registry, scheduler);
     const system = createSystem({
       ...deps,
       journal,
       engine,
       executor: hosted(inThreadNodeExecutor(registry, { logger, random, clock, scheduler })),
-      sinks: hub,
+      sinks: runLogs,
       store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
       random,
       boot: "boot",
       limits: { ...defaultLimits, ...limits },
       interpret,
     });
-    const server = new Server(storage, scheduler, clock, random, system, hub, engine);
+    const server = new Server(storage, scheduler, clock, random, system, runLogs, engine);
     const admitted = createTimerHandler({
       journal,
       runs: {

@@ -4,12 +4,12 @@ import { createActor, fromCallback, transition, type AnyActorLogic } from "xstat
 import { getShortestPaths } from "xstate/graph";
 import { ChildActorMap } from "../../actors/child-actor-map.ts";
 
-import type { RunEvent, RunInput, TaskEvent, ThreadEvent } from "../../actors/messages.ts";
+import type { RunEvent, RunInput, TaskEvent, ThreadEvent } from "../../actors/actor-events.ts";
 import { runChart, type RunEffects, type RunLogic } from "../../actors/run/run-chart.ts";
 import { interpretStatechart, type Interpreter } from "../../actors/statechart-interpreter.ts";
 import { taskChart, taskChartConfig, type TaskLogic } from "../../actors/task-chart.ts";
 import {
-  situationOf,
+  threadSituationOf,
   threadChart,
   threadChartConfig,
   type ThreadActorLogic,
@@ -135,14 +135,14 @@ describe.each(interpreters)("the thread's chart, walked through with %s", (_, in
 
   test("has work exactly while it is pending", () => {
     for (const { value, context } of states.filter(({ status }) => status === "active")) {
-      const working = situationOf(value) !== "resting";
+      const working = threadSituationOf(value) !== "resting";
       expect(context.active !== null, JSON.stringify(value)).toBe(working);
       expect(working || context.queue.length === 0, JSON.stringify(value)).toBe(true);
     }
   });
 
   test("a refused strategy changes nothing", () => {
-    for (const state of states.filter(({ value }) => situationOf(value) !== "resting")) {
+    for (const state of states.filter(({ value }) => threadSituationOf(value) !== "resting")) {
       const refused = { type: "RUN.ADMITTED", run: "x", strategy: "reject", starts: true };
       expect(can(thread, state, refused)).toBe(false);
     }

@@ -62,7 +62,7 @@ describe("a thread made for one run", () => {
       another();
       await server.scheduler.settle();
       expect(await isThere(server, key)).toBe(true);
-      const reader = isRead ? server.hub.follow(key, run, { after: -1 }) : undefined;
+      const reader = isRead ? server.runLogs.follow(key, run, { after: -1 }) : undefined;
       release();
       await server.scheduler.settle();
       expect(await isThere(server, key)).toBe(isRead);
@@ -118,7 +118,7 @@ describe("a thread made for one run", () => {
     const { work, open } = gated();
     const server = await Server.start(work);
     const { key, run, end } = await start(server, "bound");
-    const reader = server.hub.follow(key, run, { after: -1 });
+    const reader = server.runLogs.follow(key, run, { after: -1 });
     open();
     await end();
     await server.scheduler.advance(MINUTE - 1_000);

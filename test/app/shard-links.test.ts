@@ -8,8 +8,8 @@ import { CALL_PATH } from "../../src/cluster/process-calls.ts";
 import { packCall } from "../../src/codec/value-encoding.ts";
 import { graph } from "../../src/index.ts";
 import { DEFAULT_TENANT } from "../../src/model/thread.ts";
-import { MISDIRECTED, type PeerAddress } from "../../src/ports/peers.ts";
-import { SHARED_KEY_TLS } from "../../src/transport/node-peers.ts";
+import { MISDIRECTED_STATUS, type PeerAddress } from "../../src/ports/peers.ts";
+import { SHARED_KEY_TLS } from "../../src/transport/peer-connections.ts";
 import { postJson } from "../e2e/support/wire.ts";
 
 const KEY = Buffer.alloc(32, 1);
@@ -70,7 +70,7 @@ test.each([
     const closed = app.close();
     request.end(body);
     const [response] = (await once(request, "response")) as [IncomingMessage];
-    expect(response.statusCode).toBe(MISDIRECTED);
+    expect(response.statusCode).toBe(MISDIRECTED_STATUS);
     response.resume();
     end();
     await closed;

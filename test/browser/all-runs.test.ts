@@ -76,6 +76,27 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     expect(wrong).toEqual([]);
   });
 
+  test("runs are run again although the thread of one has been deleted meanwhile, and its row says so", async () => {
+    const { work, mend } = fragile();
+    const { url } = await serve({ graphs: { work } });
+    const [one, two] = [await newThread(url), await newThread(url)];
+    await run(url, one, "bad");
+    await run(url, two, "bad");
+    const { page } = await opened(await browser(), `${url}/#/runs`);
+    await expect.poll(() => statuses(page)).toEqual(["failed", "failed"]);
+    await page.getByLabel("Select all runs on this page").check();
+    mend();
+    await fetch(`${url}/threads/${two}`, { method: "DELETE" });
+    await page.getByRole("button", { name: "Run again" }).click();
+    await expect
+      .poll(() => page.locator(".run-results").innerText())
+      .toBe("Done: 1. Not done: 1; the rows show why.");
+    await page.getByRole("link", { name: "Run again" }).waitFor();
+    expect(await page.locator(".all-runs tbody").innerText()).toContain(
+      "The run or its thread has been deleted",
+    );
+  });
+
   test("each run tells where it comes from, and runs are found by it", async () => {
     const { work } = fragile();
     const { url } = await serve({ graphs: { work } });
@@ -198,6 +219,60 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     const repeat = page.getByRole("button", { name: "Run again" });
     await expect.poll(() => repeat.isDisabled()).toBe(true);
     expect(await repeat.getAttribute("title")).toBe(`${reason}.`);
+    expect(wrong).toEqual([]);
+  });
+
+  test("to run again what drops a question is asked first: on the run's page, among the thread's runs, in the list of all", async () => {
+    const asking = graph({
+      state: { log: list<string>() },
+      nodes: { ask: async (_, ctx) => ({ log: [String(await ctx.interrupt("May it go out?"))] }) },
+      edges: { start: "ask" },
+    });
+    const { url } = await serve({ graphs: { asking } });
+    const thread = await newThread(url);
+    const runOn = (more: object) =>
+      postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "asking", ...more });
+    const ids = async () =>
+      ((await (await fetch(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[]).map(
+        ({ run_id }) => run_id,
+      );
+    await runOn({ input: {} });
+    await runOn({ command: { resume: "Yes" } });
+    await runOn({ input: {} });
+    const [, , first] = await ids();
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}/runs/${first}`);
+    const repeat = page.getByRole("button", { name: "Run again" });
+    const dialog = page.getByRole("dialog", { name: "Run again without an answer?" });
+    const lost = "The thread waits for an answer to “May it go out?”. The new run drops the question";
+    await page.locator(".task").first().waitFor();
+    await repeat.click();
+    await dialog.getByText(lost).waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    expect(await ids()).toHaveLength(3);
+
+    await page.goto(`${url}/#/threads/${thread}?tab=runs`);
+    await repeat.first().click();
+    await dialog.getByText(lost).waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    // The run with an answer answers the pending question, so nothing is lost.
+    await repeat.nth(1).click();
+    await expect.poll(async () => (await ids()).length).toBe(4);
+    await page.getByText("New run started.").waitFor();
+    await runOn({ input: {} });
+
+    await page.goto(`${url}/#/runs`);
+    await expect.poll(() => rows(page).count()).toBe(5);
+    await rows(page).last().getByRole("checkbox").check();
+    await repeat.click();
+    const bulk = page.getByRole("dialog", { name: "Run 1 run again?" });
+    await bulk.getByText("1 thread waits for an answer: the new run drops the question.").waitFor();
+    await bulk.getByRole("button", { name: "Cancel" }).click();
+    expect(await ids()).toHaveLength(5);
+    await page.goto(`${url}/#/threads/${thread}/runs/${first}`);
+    await page.locator(".task").first().waitFor();
+    await repeat.click();
+    await dialog.getByRole("button", { name: "Run again" }).click();
+    await expect.poll(async () => (await ids()).length).toBe(6);
     expect(wrong).toEqual([]);
   });
 

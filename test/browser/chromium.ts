@@ -1,7 +1,13 @@
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from "playwright-core";
 import { onTestFinished } from "vitest";
 
 /**
@@ -47,9 +53,9 @@ function started(): Promise<Browser> {
 }
 
 /** A new, empty browser context for one test. */
-export async function browser(): Promise<BrowserContext> {
+export async function browser(options: BrowserContextOptions = {}): Promise<BrowserContext> {
   // Animations would have the page drawn again and again.
-  const context = await (await started()).newContext({ reducedMotion: "reduce" });
+  const context = await (await started()).newContext({ reducedMotion: "reduce", ...options });
   onTestFinished(() => context.close());
   return context;
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { JsonSchema } from "../../src/dashboard/api/records.ts";
 import { findInexactNumber } from "../../src/dashboard/components/number-precision-check.ts";
 import { validateFormValue } from "../../src/dashboard/components/form-schema.ts";
-import { changesOf, fieldsOf } from "../../src/dashboard/threads/editable-fields.ts";
+import { changedFieldsOf, editableFieldsSchema } from "../../src/dashboard/threads/editable-fields.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post, postJson } from "../e2e/support/wire.ts";
@@ -101,7 +101,7 @@ describe("what is entered into a form", () => {
 
 describe("a state that is edited", () => {
   const values = { amount: 3, note: "hi", sizes: [1], limit: null, place: { street: "Elm", number: 1 } };
-  const shown = fieldsOf(schema, values);
+  const shown = editableFieldsSchema(schema, values);
 
   test("has fields for what its schema tells of, and for what is simple; no lists, and nothing must be given", () => {
     expect(Object.keys(shown.properties ?? {})).toEqual([
@@ -113,7 +113,7 @@ describe("a state that is edited", () => {
       "note",
     ]);
     expect(validateFormValue(shown, {})).toEqual([]);
-    expect(fieldsOf(null, { a: 1, b: [2] }).properties).toEqual({ a: { type: "number" } });
+    expect(editableFieldsSchema(null, { a: 1, b: [2] }).properties).toEqual({ a: { type: "number" } });
   });
 
   test.each([
@@ -124,7 +124,7 @@ describe("a state that is edited", () => {
     [{ place: { street: "Elm", number: 1 } }, {}],
     [{ place: { street: "Oak", number: 1 } }, { place: { street: "Oak", number: 1 } }],
   ])("with %j changes %j", (part, changes) => {
-    expect(changesOf(shown, values, { ...values, ...part })).toEqual(changes);
+    expect(changedFieldsOf(shown, values, { ...values, ...part })).toEqual(changes);
   });
 
   test("cannot be given nothing for a number", () => {
@@ -151,12 +151,19 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     const fault = (label: string) =>
       page.locator(`.field:has(> label:text-is("${label}")) > [role="alert"]`).allInnerTexts();
     const start = page.getByRole("button", { name: "Start", exact: true });
+    // A new thread has no value yet, so what the state needs is marked.
+    await page.getByText("pieces (required)").waitFor();
+    expect(await page.getByText("weight (required)").count()).toBe(0);
     await page.getByLabel("weight").pressSequentially("1e");
     await page.getByLabel("street").fill("Elm");
     expect(await fault("weight")).toEqual(["must be a number"]);
     await start.click();
     await expect.poll(() => page.evaluate("document.activeElement.ariaInvalid")).toBe("true");
-    expect(await page.locator(".field > .bad").allInnerTexts()).toEqual(["must be a number", "is required"]);
+    expect(await page.locator(".field > .bad").allInnerTexts()).toEqual([
+      "is required",
+      "must be a number",
+      "is required",
+    ]);
     await page.getByLabel("pieces").fill("1.5");
     await page.getByLabel("weight").fill("10");
     await page.getByLabel("number").fill("7");
@@ -181,6 +188,8 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     const run = page.getByRole("button", { name: "Run", exact: true });
     const more = page.locator(".composer [aria-expanded]");
     await more.click();
+    // The state has a value for it by now.
+    expect(await page.getByText("pieces (required)").count()).toBe(0);
     await page.getByLabel("street").fill("Oak");
     await more.click();
     await run.click();
@@ -441,6 +450,22 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     const id = page.url().split("/").at(-1);
     const [run] = (await (await get(`${url}/threads/${id}/runs`)).json()) as { kwargs: unknown }[];
     expect(run?.kwargs).toMatchObject({ config: { tags: ["a"] } });
+    expect(wrong).toEqual([]);
+  });
+
+  test("of a run's options do not start the run when Enter is pressed in one", async () => {
+    const { url } = await serve({ graphs: { strict } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=strict`);
+    await page.getByLabel("size").fill("3");
+    await page.getByRole("button", { name: "Options" }).click();
+    await page.getByLabel("Pause before these nodes").focus();
+    await page.keyboard.type("keep");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await (await post(`${url}/threads/count`)).json()).toBe(0);
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForURL(/#\/threads\//);
     expect(wrong).toEqual([]);
   });
 

@@ -124,6 +124,40 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     expect(wrong).toEqual([]);
   });
 
+  test("the hint names all shortcuts that work there, and fits beside the heading", async () => {
+    const { url, ask } = await started();
+    await ask("hosted", "a flight");
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    const hint = page.locator(".inbox .keys");
+    await hint.waitFor();
+    const told = (await hint.innerText()).split(" · ");
+    expect(told).toEqual([
+      "Enter sends a text",
+      "Ctrl Enter sends any answer",
+      "Shift Enter starts a new line",
+      "Esc leaves the field, then closes the question",
+      "j ↓ next",
+      "k ↑ previous",
+      "? all shortcuts",
+    ]);
+    // Those that the list of all shortcuts has for text fields and the inbox.
+    await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
+    const listed = await page
+      .getByRole("dialog")
+      .locator('section:has(h3:text-is("Inbox")) kbd, section:has(h3:text-is("Text fields")) kbd')
+      .allInnerTexts();
+    expect(listed).toHaveLength(6);
+    for (const key of listed)
+      expect(
+        told.some((text) => text.startsWith(`${key} `)),
+        key,
+      ).toBe(true);
+    await page.keyboard.press("Escape");
+    await page.setViewportSize({ width: 900, height: 700 });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(900);
+    expect(wrong).toEqual([]);
+  });
+
   test("the older question opens next, not the one that the answer led to, which is listed before the answer is confirmed", async () => {
     const { url, ask } = await started();
     await ask("hosted", "a room");

@@ -5,6 +5,7 @@ import { EventLog } from "../../src/dashboard/live/event-log.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
+import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
 
 describe("what a page keeps of a long thread", () => {
@@ -54,8 +55,6 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     return { page, wrong, url, thread, say };
   }
   const drawn = (page: Page) => page.locator(".bubble").count();
-  const distanceFromEnd = (page: Page) =>
-    page.locator(".flow").evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
   /** Whether a message is wholly within the part of the conversation that is visible. */
   const isSeen = async (page: Page, text: string) =>
     page
@@ -73,10 +72,10 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     expect(await drawn(page)).toBeLessThan(60);
     // The script that lays out charts is 1.5 MB: it is loaded where one is shown.
     expect(page.workers()).toEqual([]);
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     await say(1_000, 1);
     await page.getByText("Answer to number 1000").waitFor();
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     await page.locator(".flow").focus();
     await page.keyboard.press("Home");
     await page.locator(".bubble").getByText("number 0", { exact: true }).waitFor();
@@ -87,7 +86,7 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     expect(await isSeen(page, "number 0")).toBe(true);
     await page.keyboard.press("End");
     await page.getByText("Answer to number 1001").waitFor();
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     expect(await drawn(page)).toBeLessThan(60);
     expect(wrong).toEqual([]);
   });
@@ -103,27 +102,78 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
   test("is read from its end on; earlier messages come when asked for, and those that are seen stay in place", async () => {
     const { page, wrong, say } = await start();
     await page.getByText("The last 500 of 1,001 messages").waitFor();
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
+    await page.getByRole("button", { name: "Show 500 earlier messages" }).click();
+    await page.getByText("The last 1,000 of 1,001 messages").waitFor({ state: "attached" });
+    await page.keyboard.press("End");
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     // Each run that is followed takes the place of the oldest messages.
     await say(1_000, 3);
-    await page.getByText("The last 500 of 1,005 messages").waitFor();
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await page.getByText("The last 500 of 1,005 messages").waitFor({ state: "attached" });
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
     await page.locator(".bubble").getByText("number 505", { exact: true }).waitFor();
-    const before = await firstSeen(page);
+    const isInPlace = async ([text, top]: readonly [string, number]) => {
+      const [now, place] = await firstSeen(page);
+      expect(now).toBe(text);
+      expect(Math.abs(place - top)).toBeLessThan(3);
+    };
+    const first = await firstSeen(page);
     // The messages that are seen are not taken away by newer ones.
     await say(1_003, 3);
-    await page.getByText("The last 504 of 1,009 messages").waitFor();
-    expect(await firstSeen(page)).toEqual(before);
-    await page.getByRole("button", { name: "Show 504 earlier messages" }).click();
-    await page.getByText("The last 1,008 of 1,009 messages").waitFor();
+    await page.getByText(/The last 5\d\d of 1,009 messages/).waitFor({ state: "attached" });
+    await isInPlace(first);
+    await page.getByRole("button", { name: "Show all" }).scrollIntoViewIfNeeded();
+    const seen = await firstSeen(page);
+    await page.getByRole("button", { name: "Show all" }).click();
+    await page.getByText("All 1,009 messages").waitFor({ state: "attached" });
+    await isInPlace(seen);
+    await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
+    await page.locator(".bubble").getByText("number 0", { exact: true }).waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("goes to its beginning by the key Home, wherever the focus is, unless one scrolls meanwhile", async () => {
+    const { page, wrong, url, thread } = await start();
+    await page.getByText("The last 500 of 1,001 messages").waitFor();
+    const gate = await heldBack(page.context(), "**/state?list_limit=1000000000*");
+    await page.keyboard.press("Home");
+    await page.locator(".bubble").getByText("number 505", { exact: true }).waitFor();
+    await page.locator(".flow").hover();
+    await page.mouse.wheel(0, 2_000);
+    await expect.poll(() => page.locator(".flow").evaluate((box) => box.scrollTop)).toBe(2_000);
+    const before = await firstSeen(page);
+    gate.pass();
+    await page.getByText("All 1,001 messages").waitFor({ state: "attached" });
     const [text, top] = await firstSeen(page);
     expect(text).toBe(before[0]);
     expect(Math.abs(top - before[1])).toBeLessThan(3);
-    await page.getByRole("button", { name: "Show all" }).click();
-    await page.getByText("All 1,009 messages").waitFor();
-    await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
+    await page.keyboard.press("Home");
     await page.locator(".bubble").getByText("number 0", { exact: true }).waitFor();
+    // A link to a message that there is not shows the end.
+    await page.goto(`${url}/#/threads/${thread}?message=nothing`);
+    await page.reload();
+    await page.getByText("The message of this link is not in the conversation").waitFor();
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
+    expect(wrong).toEqual([]);
+  });
+
+  test("shows nothing of messages that were removed, and of what nodes wrote only the messages that it shows", async () => {
+    const { page, wrong, url, thread, say } = await start();
+    const sizes: number[] = [];
+    page.on("response", async (response) => {
+      if (response.url().includes("/state?")) sizes.push((await response.body()).length);
+    });
+    await say(1_000, 3);
+    await page.getByText("Answer to number 1002").waitFor();
+    const { values } = (await (await fetch(`${url}/threads/${thread}/state`)).json()) as {
+      values: { messages: readonly { id: string }[] };
+    };
+    const messages = values.messages.map(({ id }) => ({ type: "remove", id }));
+    await postJson(`${url}/threads/${thread}/state`, { values: { messages }, as_node: "answer" });
+    await expect.poll(() => page.locator(".bubble").count(), { timeout: 20_000 }).toBe(0);
+    // The update of the state has 1,005 removals among its writes, which are not read.
+    expect(sizes.at(-1)).toBeLessThan(5_000);
     expect(wrong).toEqual([]);
   });
 
@@ -202,7 +252,7 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     await page.locator(".flow").focus();
     await page.keyboard.press("End");
     await page.getByText("Answer to number 999").waitFor();
-    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
   });
 
   test("and of other lists, the last elements are shown", async () => {
@@ -229,6 +279,56 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     await page.getByText("number 999", { exact: false }).first().waitFor();
   });
 });
+
+describe.skipIf(isMissing)("what one reads in a conversation", { timeout: 60_000 }, () => {
+  test("stays in place while runs go on below, with messages that are streamed and a state that grows", async () => {
+    const talk = graph({
+      state: { messages: messages(), log: list<string>() },
+      nodes: {
+        look: async () => ({ log: ["looked"] }),
+        answer: async (_, ctx) => {
+          const message = ctx.message();
+          for (const word of "An answer that takes more than one line. ".repeat(5).split(/(?<= )/))
+            message.write(word);
+          return { messages: [message.end()] };
+        },
+      },
+      edges: { start: "look", look: "answer" },
+    });
+    const { url } = await serve({ graphs: { talk } });
+    const thread = await newThread(url);
+    const say = async (count: number) => {
+      const input = {
+        messages: Array.from({ length: count }, (_, i) => ({
+          role: "user",
+          content: `number ${i}${"\n\nmore".repeat(i % 5)}`,
+        })),
+      };
+      await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "talk", input });
+    };
+    await say(45);
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.getByRole("region", { name: "State" }).waitFor();
+    await page.locator(".flow").hover();
+    await page.mouse.wheel(0, -700);
+    const flow = page.locator(".flow");
+    const scrolled = () => flow.evaluate((box) => box.scrollTop);
+    await expect.poll(async () => (await distanceToEnd(page)) > 300).toBe(true);
+    const before = await scrolled();
+    const seen = page.locator(".bubble", { hasText: "number 40" });
+    const place = async () => (await seen.boundingBox())?.y;
+    const top = await place();
+    for (let i = 1; i <= 3; i++) {
+      await say(1);
+      await page.waitForSelector(`.bubble[aria-setsize="${46 + 2 * i}"]`, { state: "attached" });
+      expect([await scrolled(), await place()]).toEqual([before, top]);
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+const distanceToEnd = (page: Page) =>
+  page.locator(".flow").evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
 
 describe.skipIf(isMissing)("the history of a thread with large states", { timeout: 60_000 }, () => {
   test("is listed without the values of its states; only those of the state that is shown, and of the one before, are read", async () => {

@@ -3,6 +3,7 @@ import { assign, fromPromise, setup } from "xstate";
 import { z } from "zod";
 import { heldCalls } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
+import { ShiftedTime } from "../e2e/support/shifted-time.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
@@ -484,6 +485,71 @@ describe.skipIf(isMissing)("a machine with schemas, in a real browser", { timeou
     expect(wrong).toEqual([]);
   });
 
+  test("says in the terms of the event which part of an answer as JSON is refused, beside the field, until it is changed", async () => {
+    const { page, wrong, values } = await shopping();
+    const field = page.getByLabel("Answer, as JSON");
+    const send = page.getByRole("button", { name: "Send answer" });
+    const faults = page.locator(".question").getByRole("alert");
+    for (const isInInbox of [false, true]) {
+      if (isInInbox) {
+        await page.goto(page.url().replace(/#.*/, "#/inbox"));
+        await page.getByRole("button", { name: "Leave", exact: true }).click();
+      }
+      await page.getByRole("button", { name: "JSON", exact: true }).click();
+      await field.fill('{"type": "PAY", "amount": 0, "method": "card"}');
+      await send.click();
+      await expect
+        .poll(() => faults.allInnerTexts())
+        .toEqual([expect.stringMatching(/^amount: Too small: expected number to be >=1$/)]);
+      expect(await field.getAttribute("aria-invalid")).toBe("true");
+      expect(await page.locator(".notices").innerText()).not.toContain("command.resume");
+      expect(await page.locator("#main").innerText()).not.toContain("command.resume");
+      await field.fill('{"type": "PAID"}');
+      expect(await faults.count()).toBe(0);
+      await send.click();
+      await expect.poll(() => faults.allInnerTexts()).toEqual([expect.stringMatching(/CANCEL, PAY/)]);
+      expect(await faults.innerText()).not.toContain("command.resume");
+    }
+    await field.fill('{"type": "PAY", "amount": 2, "method": "card"}');
+    await send.click();
+    await expect.poll(values).toMatchObject({ __state__: "paid", event: { amount: 2 } });
+    expect(wrong.filter((text) => !text.includes("the server responded with a status of 422"))).toEqual([]);
+  });
+
+  test("what only the server can find wrong with an event stands beside the field of its form", async () => {
+    const even = setup({
+      types: {} as { events: { type: "SET" } },
+      schemas: {
+        events: {
+          SET: z.object({
+            place: z.object({ size: z.number().refine((n) => n % 2 === 0, "must be even") }),
+            note: z.string(),
+          }),
+        },
+      },
+    }).createMachine({ initial: "open", states: { open: { on: { SET: "set" } }, set: { type: "final" } } });
+    const { url } = await serve({ graphs: { even } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "even", input: {} });
+    const { page } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    const form = page.getByRole("form", { name: "Data of SET" });
+    await form.getByLabel("size").fill("3");
+    await form.getByLabel("note").fill("odd");
+    await form.getByRole("button", { name: "Send SET" }).click();
+    const fault = page.locator('.field .field:has(> label:has-text("size")) > [role="alert"]');
+    await expect.poll(() => fault.allInnerTexts()).toEqual(["must be even"]);
+    expect(await page.locator(".question, .composer").first().getByRole("alert").count()).toBe(1);
+    await form.getByLabel("size").fill("4");
+    expect(await fault.count()).toBe(0);
+    await form.getByRole("button", { name: "Send SET" }).click();
+    await expect
+      .poll(
+        async () =>
+          ((await (await get(`${url}/threads/${thread}/state`)).json()) as { values: object }).values,
+      )
+      .toMatchObject({ __state__: "set" });
+  });
+
   test("has the form while an actor works", async () => {
     const { work, calls, waiting } = heldCalls<string>();
     const { url, thread, page, wrong, values } = await shopping(work);
@@ -513,6 +579,51 @@ describe.skipIf(isMissing)("a machine with schemas, in a real browser", { timeou
     await page.waitForSelector(".question");
     const state = page.getByRole("region", { name: "State", exact: true });
     await expect.poll(() => state.innerText()).toMatch(/article: tea[\s\S]*count: 1/);
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe.skipIf(isMissing)("a question that a timer ends", { timeout: 60_000 }, () => {
+  const HOUR = 60 * 60 * 1_000;
+  const expense = setup({
+    types: { events: {} as { type: "APPROVE"; limit: number } },
+  }).createMachine({
+    id: "expense",
+    initial: "asked",
+    states: {
+      asked: {
+        on: { APPROVE: { target: "approved", guard: ({ event }) => event.limit <= 1_000 } },
+        after: { [HOUR]: "expired" },
+      },
+      approved: {},
+      expired: { type: "final" },
+    },
+  });
+
+  test("is answered by nobody, also where an answer was refused before", async () => {
+    const time = new ShiftedTime();
+    const { url } = await serve({ graphs: { expense }, ...time });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "expense", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.getByText("Event data").click();
+    await page.getByLabel("Name of field 1").fill("limit");
+    await page.getByLabel("Value of field 1").fill("5000");
+    await page.getByRole("button", { name: "APPROVE" }).click();
+    await page.getByText("refused").first().waitFor();
+    await page.getByLabel("Value of field 1").fill("500");
+    time.advance(2 * HOUR);
+    const note = page.locator(".composer > .note");
+    await expect.poll(() => note.innerText()).toContain("The question is no longer pending");
+    expect(await note.innerText()).not.toContain("answered");
+    // The page of the run that asked says what ended its question.
+    const runs = (await (await get(`${url}/threads/${thread}/runs`)).json()) as readonly { run_id: string }[];
+    await page.getByRole("button", { name: "Discard my answer" }).click();
+    await page.goto(`${url}/#/threads/${thread}/runs/${runs.at(-1)?.run_id}`);
+    await expect
+      .poll(() => page.locator(".note").innerText())
+      .toMatch(/Not answered: a timer moved the machine on .+ in run …/);
+    await page.getByText("asked a question").first().waitFor();
     expect(wrong).toEqual([]);
   });
 });

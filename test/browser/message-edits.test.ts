@@ -4,14 +4,14 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import type { JsonRecord, JsonSchema } from "../../src/dashboard/api/records.ts";
 import {
-  isListOf,
+  isExpectedList,
   findMessageChanges,
   mergeMessages,
   messageFault,
   messageListsOf,
   messagesUpdate,
-  newCall,
-  withCalls,
+  newToolCall,
+  withToolCalls,
   withRole,
 } from "../../src/dashboard/threads/message-list-update.ts";
 import { graph, list, messages } from "../../src/index.ts";
@@ -128,7 +128,7 @@ describe("a changed list of messages", () => {
     [[a, b], [a, c], false],
     [[a], undefined, false],
   ] as const)("%j made as %j: %j", (expected, made, is) => {
-    expect(isListOf(expected, made)).toBe(is);
+    expect(isExpectedList(expected, made)).toBe(is);
   });
 });
 
@@ -162,17 +162,17 @@ describe("an edited message", () => {
   });
 
   test("with other calls has no copy of the old ones elsewhere", () => {
-    expect(withCalls(calling, [])).toEqual({
+    expect(withToolCalls(calling, [])).toEqual({
       ...calling,
       tool_calls: [],
       additional_kwargs: { refusal: null },
     });
-    expect(withCalls(a, [call])).toEqual({ ...a, tool_calls: [call] });
+    expect(withToolCalls(a, [call])).toEqual({ ...a, tool_calls: [call] });
   });
 
   test("gets calls with ids of their own", () => {
-    expect(newCall([calling])["id"]).toBe("call_2");
-    expect(newCall([{ tool_calls: [{ id: "call_2" }] }])["id"]).toBe("call_3");
+    expect(newToolCall([calling])["id"]).toBe("call_2");
+    expect(newToolCall([{ tool_calls: [{ id: "call_2" }] }])["id"]).toBe("call_3");
   });
 
   test.each([
@@ -183,8 +183,8 @@ describe("an edited message", () => {
     [{ ...a, content: [1] }, "The content must be a list of blocks, or a text."],
     [{ type: "tool", content: "" }, "Enter a tool call ID."],
     [{ type: "tool", content: "", tool_call_id: "c" }, null],
-    [withCalls(calling, [{ ...call, name: "" }]), "A tool call has no name."],
-    [withCalls(calling, [{ ...call, args: [] }]), "The arguments of weather must be a JSON object."],
+    [withToolCalls(calling, [{ ...call, name: "" }]), "A tool call has no name."],
+    [withToolCalls(calling, [{ ...call, args: [] }]), "The arguments of weather must be a JSON object."],
   ])("%j: %j", (message, fault) => {
     expect(messageFault(message)).toBe(fault);
   });

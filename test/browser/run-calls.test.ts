@@ -5,12 +5,12 @@ import {
   callContains,
   callsByTask,
   formatCost,
-  totalsOf,
-  type Call,
-} from "../../src/dashboard/runs/run-calls.ts";
-import { criticalPath } from "../../src/dashboard/runs/critical-path.ts";
-import { timelineGroups } from "../../src/dashboard/runs/timeline-rows.ts";
-import { traceAsJson } from "../../src/dashboard/runs/trace-json.ts";
+  callTotalsOf,
+  type TaskCall,
+} from "../../src/dashboard/run/run-calls.ts";
+import { criticalPath } from "../../src/dashboard/run/critical-path.ts";
+import { timelineGroups } from "../../src/dashboard/run/timeline-rows.ts";
+import { traceAsJson } from "../../src/dashboard/run/trace-json.ts";
 
 const T = Date.UTC(2026, 0, 1);
 const PRICES = { large: { in: 2, out: 10 }, "small-2026": { in: 0, out: 1 } };
@@ -36,14 +36,14 @@ function traced() {
     say: (task: string, message: object, metadata: object = {}) =>
       take("messages", [message, { langgraph_checkpoint_ns: `${task}:${task}`, ...metadata }]),
     calls: () => callsByTask(trace, timelineGroups(trace), PRICES),
-    sums: () => totalsOf(callsByTask(trace, timelineGroups(trace), PRICES), trace.tasks.values()),
+    sums: () => callTotalsOf(callsByTask(trace, timelineGroups(trace), PRICES), trace.tasks.values()),
   };
 }
 
 const usage = (input_tokens: number, output_tokens: number) => ({
   usage_metadata: { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens },
 });
-const shortOf = (calls: readonly Call[] = []) =>
+const shortOf = (calls: readonly TaskCall[] = []) =>
   calls.map((call) =>
     call.kind === "model"
       ? [call.models[0], call.tokensIn, call.tokensOut, call.cost]

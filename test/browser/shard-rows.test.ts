@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { chartSeriesOf, counterGrowth } from "../../src/dashboard/system/metric-series.ts";
 import { type MetricsSample, parseMetrics } from "../../src/dashboard/system/prometheus-metrics.ts";
-import { shardRowsOf, silentShardFindings } from "../../src/dashboard/system/shard-rows.ts";
+import { shardRowsOf, silentShardWarnings } from "../../src/dashboard/system/shard-rows.ts";
 
 interface ShownProcess {
   readonly shard: number;
@@ -115,7 +115,7 @@ describe("the table of shards", () => {
       },
       { shard: "1", node: "b", figures: undefined },
     ]);
-    expect(silentShardFindings(rows)).toEqual(["Shard 1 does not answer."]);
+    expect(silentShardWarnings(rows)).toEqual(["Shard 1 does not answer."]);
     expect(shardRowsOf(samples.slice(0, 1)).map(({ figures }) => figures?.lag)).toEqual([null, null]);
   });
 

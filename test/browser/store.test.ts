@@ -96,6 +96,36 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
     expect(wrong).toEqual([]);
   });
 
+  test("an expiry time that is not a number is refused beside its field, and what was typed stays", async () => {
+    const { url } = await serve();
+    const store = storeAt(url);
+    await store.put(["a"], "k", { n: 1 }, { ttl: 90 });
+    const { page, wrong } = await opened(await browser(), `${url}/#/store`);
+    await page.getByRole("button", { name: "k", exact: true }).click();
+    const ttl = page.getByLabel("Expires after");
+    await ttl.fill("1,5");
+    await ttl.hover();
+    await page.mouse.wheel(0, 100);
+    expect(await ttl.inputValue()).toBe("1,5");
+    const fault = page.getByRole("dialog").getByRole("alert");
+    await expect.poll(() => fault.allInnerTexts()).toEqual(["must be a number"]);
+    await page.getByRole("button", { name: "Save" }).click();
+    expect(await page.evaluate("document.activeElement.id")).toBe("item-ttl");
+    await ttl.fill("0");
+    await expect.poll(() => fault.allInnerTexts()).toEqual(["must be more than 0"]);
+    await ttl.fill("1.5");
+    await expect.poll(() => fault.count()).toBe(0);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await store.get("a", "k")).toMatchObject({ value: { n: 1 }, ttl: 1.5 });
+    await page.getByRole("button", { name: "k", exact: true }).click();
+    await ttl.fill("");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await store.get("a", "k")).not.toHaveProperty("ttl");
+    expect(wrong).toEqual([]);
+  });
+
   test("an edit does not overwrite what somebody else has stored meanwhile", async () => {
     const { url } = await serve();
     const store = storeAt(url);

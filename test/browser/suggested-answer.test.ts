@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { suggestAnswer } from "../../src/dashboard/threads/inferred-answer-input.ts";
+import { suggestAnswerMethod } from "../../src/dashboard/threads/suggested-answer-method.ts";
 
-const labels = (value: unknown) => suggestAnswer(value).choices?.map(({ label }) => label) ?? null;
+const labels = (value: unknown) => suggestAnswerMethod(value).choices?.map(({ label }) => label) ?? null;
 
 describe("the input for the answer to a question without a schema", () => {
   test.each([
@@ -20,12 +20,12 @@ describe("the input for the answer to a question without a schema", () => {
     [[1, 2], "json"],
     [null, "json"],
   ] as const)("to %j is %s", (value, method) => {
-    expect(suggestAnswer(value).method).toBe(method);
+    expect(suggestAnswerMethod(value).method).toBe(method);
   });
 
   test("has the answers that the question lists, with the values that it gives them", () => {
     const options = [{ label: "Small", value: 1 }, { value: { size: "large" } }];
-    expect(suggestAnswer({ question: "Which?", options }).choices).toEqual([
+    expect(suggestAnswerMethod({ question: "Which?", options }).choices).toEqual([
       { label: "Small", value: 1 },
       { label: '{"size":"large"}', value: { size: "large" } },
     ]);
@@ -33,7 +33,7 @@ describe("the input for the answer to a question without a schema", () => {
   });
 
   test("has the answers that end a text", () => {
-    expect(suggestAnswer("Continue? (yes/no)").choices).toEqual([
+    expect(suggestAnswerMethod("Continue? (yes/no)").choices).toEqual([
       { label: "yes", value: "yes" },
       { label: "no", value: "no" },
     ]);

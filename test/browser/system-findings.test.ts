@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ServerHistory, WebhookRow } from "../../src/dashboard/api/records.ts";
-import { findingsOf } from "../../src/dashboard/system/health-warnings.ts";
+import type { ServerMetricsHistory, WebhookDeliveryRow } from "../../src/dashboard/api/records.ts";
+import { healthWarningsOf } from "../../src/dashboard/system/health-warnings.ts";
 import { hourSeriesOf } from "../../src/dashboard/system/metric-series.ts";
 import { axisTimesOf } from "../../src/dashboard/system/time-axis.ts";
 
@@ -8,15 +8,15 @@ const MINUTE = 60_000;
 const T = Date.UTC(2026, 0, 1);
 
 /** A history whose figures have these last values; an entry every 10 seconds. */
-function historyOf(figures: ServerHistory["figures"]): ServerHistory {
+function historyOf(figures: ServerMetricsHistory["figures"]): ServerMetricsHistory {
   const longest = Math.max(0, ...Object.values(figures).map(({ length }) => length));
   const times = Array.from({ length: longest }, (_, i) => new Date(T + i * 10_000).toISOString());
   return { interval_seconds: 10, times, figures };
 }
-const found = (figures: ServerHistory["figures"], pending: readonly WebhookRow[] = []) =>
-  findingsOf({ history: historyOf(figures), pending, clockSkewMs: 0 });
+const found = (figures: ServerMetricsHistory["figures"], pending: readonly WebhookDeliveryRow[] = []) =>
+  healthWarningsOf({ history: historyOf(figures), pending, clockSkewMs: 0 });
 
-const webhook = (row: Partial<WebhookRow>): WebhookRow => ({
+const webhook = (row: Partial<WebhookDeliveryRow>): WebhookDeliveryRow => ({
   id: "w",
   run_id: "r",
   thread_id: "t",
@@ -140,7 +140,7 @@ describe("the charts of the last hour", () => {
   });
 
   test("have the waits of runs once one has waited, and failures below the whole", () => {
-    const charts = (figures: ServerHistory["figures"]) =>
+    const charts = (figures: ServerMetricsHistory["figures"]) =>
       hourSeriesOf([live("Runs ended", []), live("Queued runs", []), live("Memory", [])], {
         history: historyOf(figures),
         pending: [],

@@ -106,6 +106,42 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     expect(wrong).toEqual([]);
   });
 
+  test("a search in words does not find digits of ids; an id is found by its beginning of at least four characters", async () => {
+    const { url } = await serve();
+    const customer = "3c3e3333-3333-4333-8333-333333333333";
+    await postJson(`${url}/threads`, { metadata: { title: "Refund 3" } });
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, {
+      thread_id: "0192d3a4-0000-7000-8000-000000abcd33",
+      metadata: { title: "Refund 12", customer, list: [{ trace: "33".repeat(16) }] },
+    });
+    const { page, wrong } = await opened(await browser(), `${url}/`);
+    const search = page.locator('input[type="search"]');
+    const found = async () => (await names(page)).toSorted();
+    await expect.poll(found).toEqual(["Refund 12", "Refund 3"]);
+    for (const [text, titles] of [
+      ["Refund 3", ["Refund 3"]],
+      ["Refund 12", ["Refund 12"]],
+      ["refund", ["Refund 12", "Refund 3"]],
+      ["3C3E", ["Refund 12"]],
+      ["refund customer", ["Refund 12"]],
+      ["3333", ["Refund 12"]],
+      ["abcd33", ["Refund 12"]],
+      [thread_id, ["Refund 12"]],
+      ["Refund 3", ["Refund 3"]],
+      [customer, ["Refund 12"]],
+    ] as const) {
+      await search.fill(text);
+      await expect.poll(found, { message: text }).toEqual(titles);
+    }
+    for (const text of ["c3e3", "3c3 ", "d33"]) {
+      await search.fill(text);
+      await page.getByText("No matching threads").waitFor();
+      await search.fill("");
+      await expect.poll(found).toEqual(["Refund 12", "Refund 3"]);
+    }
+    expect(wrong).toEqual([]);
+  });
+
   test("their statuses change as they do; what is looked for is so after a reload, too; one that is deleted is gone", async () => {
     const { url } = await serve();
     const thread = await newThread(url);

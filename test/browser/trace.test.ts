@@ -1,7 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { appendChunk, conversationKey, toChatMessage } from "../../src/dashboard/live/chat-messages.ts";
-import { visibleChart, marksOf, subgraphsOf, nodePathsOf } from "../../src/dashboard/graphs/visible-chart.ts";
-import { buildChart, indexesByPath } from "../../src/dashboard/inspector/chart-model.ts";
+import {
+  buildVisibleChart,
+  nodeMarksOf,
+  subgraphPathsOf,
+  takenPathsOf,
+} from "../../src/dashboard/graphs/visible-chart.ts";
+import { buildChart, nodeIndexesByPath } from "../../src/dashboard/inspector/chart-model.ts";
 import { markTakenTransitions } from "../../src/dashboard/inspector/taken-transitions.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
 import { pausedRunOf, pauseLabel } from "../../src/dashboard/live/paused-run.ts";
@@ -11,9 +16,9 @@ import {
   stepNumbering,
   timeRangeOf,
   slowestTaskOf,
-  ticksOf,
+  axisTicksOf,
   questionWaitMs,
-} from "../../src/dashboard/runs/timeline-rows.ts";
+} from "../../src/dashboard/run/timeline-rows.ts";
 import { threadFilterOf } from "../../src/dashboard/threads/thread-search-filter.ts";
 
 const T = "2026-01-01T00:00:00.000+00:00";
@@ -169,9 +174,9 @@ describe("a run, as its events tell it", () => {
       ["inner", 1],
     ]);
     expect(timeRangeOf(aRun({}), trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 42 });
-    expect(ticksOf({ from: 0, to: 42 }, 5)).toEqual([0, 10, 20, 30, 40]);
+    expect(axisTicksOf({ from: 0, to: 42 }, 5)).toEqual([0, 10, 20, 30, 40]);
     // Times are whole milliseconds.
-    expect(ticksOf({ from: 0, to: 2 }, 5)).toEqual([0, 1, 2]);
+    expect(axisTicksOf({ from: 0, to: 2 }, 5)).toEqual([0, 1, 2]);
   });
 });
 
@@ -276,9 +281,9 @@ describe("a graph that is drawn", () => {
   };
 
   test("shows what is in a subgraph once it is opened", () => {
-    expect(subgraphsOf(definition)).toEqual(["outer"]);
-    expect([...indexesByPath(visibleChart(definition, new Set())).keys()]).toEqual(["outer", "end"]);
-    expect([...indexesByPath(visibleChart(definition, new Set(["outer"]))).keys()]).toEqual([
+    expect(subgraphPathsOf(definition)).toEqual(["outer"]);
+    expect([...nodeIndexesByPath(buildVisibleChart(definition, new Set())).keys()]).toEqual(["outer", "end"]);
+    expect([...nodeIndexesByPath(buildVisibleChart(definition, new Set(["outer"]))).keys()]).toEqual([
       "outer",
       "outer/inner",
       "end",
@@ -290,15 +295,15 @@ describe("a graph that is drawn", () => {
     debug("task", 1, 0, { id: "o", name: "outer" });
     debug("task", 1, 1, { id: "i", name: "inner" }, "outer:o");
     debug("task_result", 1, 2, { id: "i", name: "inner", result: {}, interrupts: [] }, "outer:o");
-    const chart = visibleChart(definition, new Set(["outer"]));
-    const at = indexesByPath(chart);
-    const marks = marksOf(chart, undefined, trace.tasks.values());
+    const chart = buildVisibleChart(definition, new Set(["outer"]));
+    const at = nodeIndexesByPath(chart);
+    const marks = nodeMarksOf(chart, undefined, trace.tasks.values());
     expect([marks.get(at.get("outer") ?? -1), marks.get(at.get("outer/inner") ?? -1)]).toEqual([
       "running",
       "done",
     ]);
     expect(marks.has(at.get("end") ?? -1)).toBe(false);
-    expect(marksOf(chart, "end", []).get(at.get("end") ?? -1)).toBe("running");
+    expect(nodeMarksOf(chart, "end", []).get(at.get("end") ?? -1)).toBe("running");
   });
 });
 
@@ -354,7 +359,7 @@ describe("the arrows that a run has taken", () => {
     saved(0, 2, {}, ["inner"], "outer:o");
     saved(1, 3, {}, [], "outer:o");
     saved(4, 4, {}, []);
-    expect(nodePathsOf(trace)).toEqual([
+    expect(takenPathsOf(trace)).toEqual([
       [["b"], ["outer"], ["__end__"]],
       [[], ["outer/inner"], ["outer/__end__"]],
     ]);

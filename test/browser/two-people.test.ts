@@ -142,4 +142,36 @@ describe.skipIf(isMissing)("two people on one thread, in a real browser", { time
     await expect.poll(values).toEqual({ drink: "coffee", food: "cake" });
     await page.getByRole("region", { name: "Start a run" }).waitFor();
   });
+
+  test("the page of the run that asked says who answered, when, and in which run", async () => {
+    const { page, bob, thread_id } = await shared("asks", "?tab=runs");
+    const [asking] = await bob.runs.list(thread_id);
+    await page.locator(`a[href$="${asking?.run_id}"]`).click();
+    const question = page.locator(".note");
+    await question.getByRole("link", { name: "Answer", exact: true }).waitFor();
+    await bob.runs.wait(thread_id, "asks", { command: { resume: "coffee" } });
+    const told = /^Question: What is it\?\s+Answered by bob .+ ago in run ….{8}$/;
+    await expect.poll(() => question.innerText()).toMatch(told);
+    const [answering] = await bob.runs.list(thread_id);
+    // A later answer to another question of the thread changes nothing.
+    await bob.runs.wait(thread_id, "asks", { command: { resume: "cake" } });
+    await page.reload();
+    await expect.poll(() => question.innerText()).toMatch(told);
+    await question.getByRole("link").click();
+    await expect.poll(() => page.url()).toContain(`/runs/${answering?.run_id}`);
+    await expect.poll(() => question.innerText()).toMatch(/^Question: And then\?\s+Answered by bob/);
+  });
+
+  test("a question that a run with a new input dropped was not answered, which its run says", async () => {
+    const { page, bob, thread_id } = await shared("asks", "?tab=runs");
+    const [asking] = await bob.runs.list(thread_id);
+    await bob.runs.wait(thread_id, "asks", { input: { food: "cake" } });
+    const [dropping] = await bob.runs.list(thread_id);
+    await page.locator(`a[href$="${asking?.run_id}"]`).click();
+    const question = page.locator(".note");
+    await expect
+      .poll(() => question.innerText())
+      .toMatch(/^Question: What is it\?\s+Not answered: run ….{8} began with a new input .+ ago, by bob$/);
+    expect(await question.getByRole("link").getAttribute("href")).toContain(dropping?.run_id);
+  });
 });

@@ -65,6 +65,42 @@ describe.skipIf(isMissing)("unsaved input, in a real browser", { timeout: 60_000
     expect(wrong).toEqual([]);
   });
 
+  test("as JSON that is not valid is kept behind the fields, which say so, over a reload, until it is sent or discarded", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=order`);
+    const json = page.getByRole("button", { name: "JSON", exact: true });
+    const broken = '{"pieces": 13, "note": "for';
+    const note = page.getByText("The text that you typed as JSON is not valid");
+    await page.getByLabel("note").fill("a gift");
+    await json.click();
+    await jsonField(page).fill(broken);
+    expect(await note.count()).toBe(0);
+    await json.click();
+    await note.waitFor();
+    await page.getByLabel("pieces").fill("12");
+    await page.reload();
+    await note.waitFor();
+    expect(await page.getByLabel("pieces").inputValue()).toBe("12");
+    await page.getByRole("button", { name: "Back to the JSON text" }).click();
+    await expect.poll(() => jsonField(page).inputValue()).toBe(broken);
+    expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("Input, as JSON");
+    await json.click();
+    await page.getByRole("button", { name: "Discard the JSON text" }).click();
+    expect(await note.count()).toBe(0);
+    await json.click();
+    expect(JSON.parse(await jsonField(page).inputValue())).toEqual({ note: "a gift", pieces: 12 });
+    // A list is JSON, but no input.
+    await jsonField(page).fill("[1]");
+    await json.click();
+    await page.getByText("The text that you typed as JSON is not an object").waitFor();
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForSelector('.state:has-text("a gift")');
+    await page.goto(`${url}/#/new?graph=order`);
+    await expect.poll(() => page.getByLabel("note").inputValue()).toBe("");
+    expect(await page.getByRole("button", { name: "Back to the JSON text" }).count()).toBe(0);
+    expect(wrong).toEqual([]);
+  });
+
   test("stays when another assistant is chosen: as JSON all of it, in fields what the other has a field for", async () => {
     const { url } = await serve({ graphs: { order, parcel } });
     const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=order`);

@@ -8,7 +8,7 @@ import type {
 } from "../../src/ports/key-value-store.ts";
 import type { Eventually } from "../../src/ports/eventually.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
-import type { StorageOptions } from "../../src/storage/open.ts";
+import type { StorageOptions } from "../../src/storage/open-storage.ts";
 
 /** Faults that can be planted on purpose. The checkers must find each of them. */
 const plantedFaults: Readonly<Record<string, (kv: KeyValueStore) => KeyValueStore>> = {

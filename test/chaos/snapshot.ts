@@ -1,5 +1,5 @@
 import { cpSync, rmSync } from "node:fs";
-import type { Checkpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { Checkpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { chunkEnd, type EventChunk } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
@@ -7,7 +7,7 @@ import type { ThreadKey, ThreadRecord } from "../../src/model/thread.ts";
 import type { Catalog } from "../../src/ports/catalog.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Damage, Journal } from "../../src/ports/journal.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 
 /** The number of checkpoints read of each thread, with their states. */
 const DEPTH = 60;
@@ -15,7 +15,7 @@ const DEPTH = 60;
 export interface StoredCheckpoint {
   readonly checkpoint: Checkpoint;
   readonly values: JsonObject;
-  readonly writes: readonly TaskWrites[];
+  readonly writes: readonly PendingTaskWrites[];
 }
 
 export interface StoredRun {

@@ -1,7 +1,7 @@
 import { unpack } from "msgpackr";
 import { describe, expect, test } from "vitest";
 import { packValue, unpackValue } from "../../src/codec/value-encoding.ts";
-import { PlainPacker } from "../../src/codec/fast-msgpack.ts";
+import { FastMsgpackEncoder } from "../../src/codec/fast-msgpack.ts";
 import { MAX_ENCODED_BYTES } from "../../src/codec/size-limits.ts";
 import { MSGPACK_STRUCTURES } from "../../src/codec/msgpack-structures.ts";
 import { toStorable } from "../../src/model/json.ts";
@@ -185,7 +185,7 @@ describe("what is written in short", () => {
 
 describe("the packer of plain data", () => {
   test("writes what any reader of MessagePack takes, one value beside another", () => {
-    const packer = new PlainPacker();
+    const packer = new FastMsgpackEncoder();
     const packed = values.map((value) => packer.pack(value, 3));
     for (const [i, value] of values.entries()) {
       const bytes = packed[i];
@@ -195,7 +195,7 @@ describe("the packer of plain data", () => {
   });
 
   test("an object that comes again is the same, wherever the bytes lie", () => {
-    const packer = new PlainPacker();
+    const packer = new FastMsgpackEncoder();
     const shared = Object.freeze({ a: "x".repeat(300), b: 1, c: null, d: [1] });
     let declined = 0;
     for (let i = 0; i < 1_000; i++) {
@@ -209,7 +209,7 @@ describe("the packer of plain data", () => {
   });
 
   test("an object that has changed since is written anew", () => {
-    const packer = new PlainPacker();
+    const packer = new FastMsgpackEncoder();
     const value = { a: 1, b: 2, c: 3, d: 4 };
     packer.pack([value], 0);
     value.a = 5;
@@ -217,7 +217,7 @@ describe("the packer of plain data", () => {
   });
 
   test("declines all that is not plain, and goes on after it", () => {
-    const packer = new PlainPacker();
+    const packer = new FastMsgpackEncoder();
     const others = [undefined, 1n, () => 1, Symbol("s"), new Date(0), new Map(), new Uint8Array(2), /a/];
     for (const other of others) {
       expect(packer.pack({ a: 1, b: 2, c: 3, d: 4, other }, 0)).toBeUndefined();
@@ -242,7 +242,7 @@ describe("a value that no reader could decode is refused", () => {
 
   test("more bytes in all than a value may have", () => {
     expect(MAX_ENCODED_BYTES).toBe(2 ** 31 - 1);
-    const packer = new PlainPacker(1_000_000);
+    const packer = new FastMsgpackEncoder(1_000_000);
     const part = "x".repeat(240_000);
     const message = "A value of more than 2 GiB cannot be stored: store it outside the state";
     expect(() => packer.pack([part, part, part, part, part], 0)).toThrowError(

@@ -11,7 +11,7 @@ import { checkConformance } from "../../src/cli/conformance.ts";
 import { parseCommandLine } from "../../src/cli/command-line.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { chapters } from "../../src/conformance/chapters.ts";
-import { defineChapter, type TestedServer } from "../../src/conformance/check.ts";
+import { defineChapter, type TestedServer } from "../../src/conformance/conformance-check.ts";
 import { connect, loadSdk } from "../../src/conformance/connect-sdk.ts";
 import { runChapters } from "../../src/conformance/run-chapters.ts";
 import { createLogger } from "../../src/platform/log.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { servedKeys } from "../../src/config/langgraph-keys.ts";
+import { servedKeys } from "../../src/config/config-keys.ts";
 
 const read = (path: string) => readFileSync(join(import.meta.dirname, "../../src", path), "utf8");
 

@@ -1,5 +1,5 @@
 import type { Catalog } from "../../src/ports/catalog.ts";
-import type { CronBook } from "../../src/ports/cron-book.ts";
+import type { CronStorage } from "../../src/ports/cron-storage.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import type { Outbox } from "../../src/ports/outbox.ts";
 
@@ -8,7 +8,7 @@ export interface Harness {
   readonly journal: Journal;
   readonly catalog: Catalog;
   readonly outbox: Outbox;
-  readonly crons: CronBook;
+  readonly crons: CronStorage;
   /** Bytes written since it was opened. */
   bytes(): number;
   /** Ends the process, as far as the storage can see, and starts the next one over the same data. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Delivery, newOutboxItem, type OutboxItem } from "../../src/model/webhook-delivery.ts";
+import { type Delivery, createDelivery, type NewDelivery } from "../../src/model/webhook-delivery.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { OutboxEntry } from "../../src/ports/outbox.ts";
 import { all, aRun, id, kwargs, threadKey, Writer } from "../storage/samples.ts";
@@ -19,8 +19,8 @@ export function outboxContract(name: string, open: () => Promise<Harness>, suppo
 
     const ended = (writer: Writer, n: number): RunRecord =>
       aRun(writer.key, n, { status: "success", ended_at: 2_000, kwargs: kwargs({ n }) });
-    const item = (run: RunRecord, url: string, due = 2_000): OutboxItem =>
-      newOutboxItem({ run, values: { n: run.order }, waiting: null }, url, due);
+    const item = (run: RunRecord, url: string, due = 2_000): NewDelivery =>
+      createDelivery({ run, values: { n: run.order }, waiting: null }, url, due);
 
     /** A thread with one run that ends with a pending webhook. */
     async function owing(n: number, url = A, due = 2_000, tenant = "_"): Promise<Writer> {

@@ -192,6 +192,7 @@ const cases: { readonly [operation: string]: Case | readonly Case[] } = {
     { foreign: 200, body: () => ({}), shows: 0 },
     { foreign: 200, body: ({ assistant_id }) => ({ assistant_id }), shows: 0 },
   ],
+  "POST /runs/crons/preview": { foreign: 200, body: () => ({ schedule }) },
   "GET /runs/crons/{cron_id}": onThread(404),
   "PATCH /runs/crons/{cron_id}": onThread(404, { enabled: false }),
   "DELETE /runs/crons/{cron_id}": { ...onThread(404), own: 204 },

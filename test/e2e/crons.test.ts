@@ -139,6 +139,40 @@ test("a cron fires on its thread, on a real server, and its runs are found by it
   expect(Date.parse(moved.next_run_date) - Date.parse(cron.next_run_date)).toBe(60_000);
 });
 
+describe("a preview of a schedule", () => {
+  const preview = async (url: string, body: object) =>
+    (await postJson<{ next_run_dates: string[] }>(`${url}/runs/crons/preview`, body)).next_run_dates;
+
+  test("has the next three times, the first of which is that of a cron with the schedule", async () => {
+    const { url } = await serve({ graphs: { named } });
+    const times = { schedule: "0 9 1 1 *", timezone: "Asia/Tokyo" };
+    const dates = await preview(url, times);
+    expect(dates).toEqual([aTime, aTime, aTime]);
+    expect(dates.map((date) => date.slice(4, 19))).toEqual(Array(3).fill("-01-01T00:00:00"));
+    const cron = await postJson(`${url}/runs/crons`, { ...times, assistant_id: "named", input: {} });
+    expect(cron).toMatchObject({ next_run_date: dates[0] });
+    expect(await preview(url, { ...times, end_time: dates[1] })).toEqual(dates.slice(0, 2));
+    expect(await preview(url, { ...times, end_time: "2020-01-01" })).toEqual([]);
+    expect(await preview(url, { ...times, timezone: null, end_time: null })).toHaveLength(3);
+    expect(await postJson(`${url}/runs/crons/count`)).toBe(1);
+  });
+
+  test.each([
+    [{}, "schedule"],
+    [{ schedule: "0 9 * *" }, "schedule"],
+    [{ schedule: "0 0 30 2 *" }, "schedule"],
+    [{ schedule: `${"0".repeat(200)} 9 * * *` }, "schedule"],
+    [{ schedule: "* * * * *", timezone: "Mars/Olympus" }, "timezone"],
+    [{ schedule: "* * * * *", timezone: "+14:00" }, "timezone"],
+    [{ schedule: "* * * * *", end_time: "tomorrow" }, "end_time"],
+  ])("of %j is refused, naming %s", async (body, at) => {
+    const { url } = await serve({ graphs: { named } });
+    const response = await post(`${url}/runs/crons/preview`, body);
+    expect(response.status).toBe(422);
+    expect(await response.json()).toMatchObject({ detail: expect.stringContaining(at), errors: [{ at }] });
+  });
+});
+
 describe("what is wrong is refused by name", () => {
   const good = { assistant_id: "named", schedule: "* * * * *" };
   test.each([

@@ -5,7 +5,7 @@ import agent from "../../src/demo/agent.ts";
 import { served } from "../langgraph/support.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import research from "../../src/demo/research.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { GatedKeyValueStore } from "../storage/gated-key-value-store.ts";

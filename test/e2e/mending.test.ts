@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { check, repair } from "../../src/cli/maintenance.ts";
 import { graph, list } from "../../src/index.ts";
 import { isTerminal } from "../../src/model/run.ts";
-import { seal, unseal } from "../../src/storage/envelope.ts";
+import { encodeWithChecksum, decodeWithChecksum } from "../../src/storage/checksum-envelope.ts";
 import {
   RUN_ENDS_COMPLETE_KEY,
   journalEntryKey,
@@ -14,7 +14,7 @@ import {
   prefixRange,
 } from "../../src/storage/keys.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { type JournalEntry, runRowCodec, threadRowCodec } from "../../src/storage/records.ts";
 import { deps } from "../storage/support.ts";
 import { directory, serve, type Server } from "./support/server.ts";
@@ -59,7 +59,7 @@ async function damage(data: string, runs: readonly (Made & { readonly cancel?: t
   for (const { thread, run, cancel } of runs) {
     const key = { tenant: "_", thread };
     const prefix = threadPrefix(key);
-    const read = (at: string) => unseal(kv.get(at) as Buffer, key, at);
+    const read = (at: string) => decodeWithChecksum(kv.get(at) as Buffer, key, at);
     const record = runRowCodec.record(read(runKey(prefix, run)));
     expect(isTerminal(record.status)).toBe(true);
     const before = { status: "pending", error: null, ended_at: null, next_event: 0 } as const;
@@ -69,9 +69,9 @@ async function damage(data: string, runs: readonly (Made & { readonly cancel?: t
     const entry: JournalEntry = { kind: "left", epoch: head.epoch, runs: [run] };
     await kv.batch(
       [
-        { key: threadRecordKey(prefix), value: seal(threadRowCodec.row({ ...head, seq })) },
-        { key: journalEntryKey(prefix, seq), value: seal(entry) },
-        { key: runKey(prefix, run), value: seal(runRowCodec.row(left, "kwargs", null)) },
+        { key: threadRecordKey(prefix), value: encodeWithChecksum(threadRowCodec.row({ ...head, seq })) },
+        { key: journalEntryKey(prefix, seq), value: encodeWithChecksum(entry) },
+        { key: runKey(prefix, run), value: encodeWithChecksum(runRowCodec.row(left, "kwargs", null)) },
       ],
       { sync: true },
     );
@@ -86,9 +86,11 @@ async function forgetEnd(data: string, { thread, run }: Made): Promise<void> {
   await kv.open();
   const key = { tenant: "_", thread };
   for await (const [at, bytes] of kv.entries(prefixRange(`${threadPrefix(key)}j/`))) {
-    const entry = unseal(bytes, key, at) as JournalEntry;
+    const entry = decodeWithChecksum(bytes, key, at) as JournalEntry;
     if (entry.kind !== "settled" || !entry.runs?.includes(run)) continue;
-    await kv.batch([{ key: at, value: seal({ kind: "advanced", epoch: entry.epoch }) }], { sync: true });
+    await kv.batch([{ key: at, value: encodeWithChecksum({ kind: "advanced", epoch: entry.epoch }) }], {
+      sync: true,
+    });
   }
   await kv.close();
 }

@@ -1,14 +1,14 @@
 import { someKwargs, someRun } from "../fixtures/runs.ts";
-import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { ChannelChange, NewCheckpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { toPlainError, type PlainError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import { eventCountOf } from "../../src/model/run-event.ts";
 import { uuid6 } from "../../src/model/ids.ts";
 import { pendingInterrupts } from "./pending.ts";
-import type { Interrupts } from "../../src/model/interrupt.ts";
+import type { InterruptsByTask } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
-import type { Execution, Plan, Position, EngineStep } from "../../src/ports/engine.ts";
+import type { Execution, Plan, CheckpointWithState, EngineStep } from "../../src/ports/engine.ts";
 import type { EngineHost } from "../../src/ports/engine-host.ts";
 import type { StateWrite, StateUpdateResult } from "../../src/ports/state-update.ts";
 import type { Logger } from "../../src/ports/logger.ts";
@@ -53,7 +53,7 @@ export class Thread {
     scheduler: systemScheduler,
   });
   readonly checkpoints: NewCheckpoint[] = [];
-  readonly writes = new Map<string, TaskWrites>();
+  readonly writes = new Map<string, PendingTaskWrites>();
   /** The checkpoint that the next run starts from. */
   head: NewCheckpoint | null = null;
   /** What the engine said the state was. */
@@ -74,11 +74,11 @@ export class Thread {
     return values;
   }
 
-  get interrupts(): Interrupts {
+  get interrupts(): InterruptsByTask {
     return pendingInterrupts(this.writesAt(this.head));
   }
 
-  writesAt(head: NewCheckpoint | null): readonly TaskWrites[] {
+  writesAt(head: NewCheckpoint | null): readonly PendingTaskWrites[] {
     return [...this.writes.values()].filter((one) => one.checkpoint === head?.id);
   }
 
@@ -103,7 +103,7 @@ export class Thread {
     });
   }
 
-  open(run: RunRecord, position: Partial<Position> = {}): Execution {
+  open(run: RunRecord, position: Partial<CheckpointWithState> = {}): Execution {
     const at = { head: this.head, values: this.stored(), writes: this.writesAt(this.head), ...position };
     return this.engine.open(run, structuredClone(at), this.#source, noStage);
   }

@@ -10,7 +10,7 @@ import {
   type Message,
   type ToolMessage,
 } from "../../src/index.ts";
-import type { Interrupts } from "../../src/model/interrupt.ts";
+import type { InterruptsByTask } from "../../src/model/interrupt.ts";
 import { attempt } from "./attempt.ts";
 import { Thread } from "./driver.ts";
 
@@ -216,7 +216,7 @@ describe("a tool that asks", () => {
       ],
     },
   });
-  const waiting = (thread: { readonly interrupts: Interrupts }) =>
+  const waiting = (thread: { readonly interrupts: InterruptsByTask }) =>
     Object.values(thread.interrupts)
       .flat()
       .map(({ id, value }) => ({ id, value: String(value) }));

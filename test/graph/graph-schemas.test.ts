@@ -47,6 +47,7 @@ test("what goes in, what comes out and what is kept, as LangGraph's server tells
         n: { type: "number", default: 0 },
         note: { type: "string" },
       },
+      required: ["text"],
     },
     config_schema: null,
     context_schema: {

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { respondToWebRequest, sendWebResponse } from "../../src/http/web-exchange.ts";
 import { failureResponseOf } from "../../src/schemas/error-to-response.ts";
 import { createBodyLimits } from "../../src/ports/body-memory.ts";
-import { bodyOpener } from "../../src/transport/request-body.ts";
+import { createBodyOpener } from "../../src/transport/request-body.ts";
 import { openTransport } from "../../src/transport/open-transport.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 import { refuseUpgrades, scheduler, signal } from "../transport/rig.ts";
@@ -97,7 +97,7 @@ describe("the body of a web request", () => {
 
   /** Responds with the length of the body, or with why it cannot be read. */
   function reader() {
-    const openBody = bodyOpener(createBodyLimits({ maxBody: 4 * MIB, maxBodies: 8 * MIB, scheduler }));
+    const openBody = createBodyOpener(createBodyLimits({ maxBody: 4 * MIB, maxBodies: 8 * MIB, scheduler }));
     const ask = async (body: unknown, { signal: left = new AbortController().signal } = {}) => {
       const init = { method: "POST", duplex: "half", body, signal: left } as RequestInit;
       return said(body instanceof Request ? body : new Request("http://localhost/", init));

@@ -7,7 +7,7 @@ import { serve } from "../e2e/support/server.ts";
 import { resolveLibrary } from "../../src/langgraph/user-library.ts";
 import { createBaseStore } from "../../src/langgraph/base-store.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { deps } from "../storage/support.ts";
 import { graphFile, served } from "./support.ts";
 

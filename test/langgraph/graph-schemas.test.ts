@@ -11,11 +11,11 @@ import { z } from "zod";
 import { graphFile, isBelow } from "./support.ts";
 import { drawOutline } from "../../src/graph/statechart-drawing.ts";
 import { langGraphDrawing, langGraphOutline } from "../../src/langgraph/graph-drawing.ts";
-import { resolveLibrary, type Library } from "../../src/langgraph/user-library.ts";
+import { resolveLibrary, type LangGraphLibrary } from "../../src/langgraph/user-library.ts";
 import type { CompiledGraph } from "../../src/langgraph/exported-graph.ts";
 import { langGraphSchemas, subgraphSchemas } from "../../src/langgraph/graph-schemas.ts";
 
-let library: Library;
+let library: LangGraphLibrary;
 beforeAll(async () => {
   library = await resolveLibrary(graphFile, null);
 });

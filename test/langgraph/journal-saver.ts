@@ -8,18 +8,18 @@ import {
   type CheckpointTuple,
   type PendingWrite,
 } from "@langchain/langgraph-checkpoint";
-import type { Library } from "../../src/langgraph/user-library.ts";
-import type { SaverCheckpoint, RawWrites } from "../../src/langgraph/saver-checkpoints.ts";
+import type { LangGraphLibrary } from "../../src/langgraph/user-library.ts";
+import type { SaverCheckpoint, SaverWrites } from "../../src/langgraph/saver-inputs.ts";
 import {
   toCheckpointRecord,
   storedLangGraphData,
   addWrites,
 } from "../../src/langgraph/checkpoint-records.ts";
 import { CheckpointIdMap } from "../../src/langgraph/checkpoint-id-map.ts";
-import { attemptSaver, type SaverIo } from "../../src/langgraph/saver.ts";
+import { attemptSaver, type SaverIo } from "../../src/langgraph/checkpoint-saver.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Checkpoint as Stored } from "../../src/model/checkpoint.ts";
-import type { Position } from "../../src/ports/engine.ts";
+import type { CheckpointWithState } from "../../src/ports/engine.ts";
 import type { Harness } from "../contracts/harness.ts";
 import { Writer } from "../storage/samples.ts";
 
@@ -46,7 +46,7 @@ class ThreadIo implements SaverIo {
     await this.#tail;
   }
 
-  async read(ns: string, id: string | null): Promise<Position | null> {
+  async read(ns: string, id: string | null): Promise<CheckpointWithState | null> {
     await this.stored();
     const { key } = this.writer;
     const found =
@@ -56,7 +56,10 @@ class ThreadIo implements SaverIo {
     return found === undefined ? null : this.#position(found);
   }
 
-  async history(ns: string, query: { before?: string; limit: number }): Promise<readonly Position[]> {
+  async history(
+    ns: string,
+    query: { before?: string; limit: number },
+  ): Promise<readonly CheckpointWithState[]> {
     await this.stored();
     const found = await this.#journal.history(this.writer.key, { ns, ...query });
     return Promise.all(found.map((one) => this.#position(one)));
@@ -66,7 +69,7 @@ class ThreadIo implements SaverIo {
     return [...this.#namespaces].toSorted();
   }
 
-  async #position(head: Stored): Promise<Position> {
+  async #position(head: Stored): Promise<CheckpointWithState> {
     const { key } = this.writer;
     const values = await this.#journal.values(key, head);
     return { head, values, writes: await this.#journal.writes(key, head.ns, head.id) };
@@ -88,12 +91,12 @@ class ThreadIo implements SaverIo {
     });
   }
 
-  async #parent(ns: string, id: string): Promise<Position | null> {
+  async #parent(ns: string, id: string): Promise<CheckpointWithState | null> {
     const found = await this.#journal.checkpoint(this.writer.key, ns, id);
     return found === undefined ? null : this.#position(found);
   }
 
-  putWrites({ ns, checkpoint, task, writes }: RawWrites): void {
+  putWrites({ ns, checkpoint, task, writes }: SaverWrites): void {
     this.#then(async () => {
       const left = await this.#journal.writes(this.writer.key, ns, checkpoint);
       const site = { ns, checkpoint, task, name: "" };
@@ -124,11 +127,11 @@ function shownOf({ versions, newVersions, values }: SaverCheckpoint, before: Jso
  * A saver of many threads over the journal. Each call uses a new attempt's saver, so that it reads only what is stored.
  */
 export class JournalSaver extends BaseCheckpointSaver {
-  readonly #library: Library;
+  readonly #library: LangGraphLibrary;
   readonly #storage: Harness;
   readonly #threads = new Map<string, ThreadIo>();
 
-  constructor(library: Library, storage: Harness) {
+  constructor(library: LangGraphLibrary, storage: Harness) {
     super();
     this.#library = library;
     this.#storage = storage;

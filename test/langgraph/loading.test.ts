@@ -4,7 +4,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { ModuleExport } from "../../src/model/module-export.ts";
 import type { LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
-import { type Library, NEWEST_TESTED, versionWarnings } from "../../src/langgraph/user-library.ts";
+import { type LangGraphLibrary, NEWEST_TESTED, versionWarnings } from "../../src/langgraph/user-library.ts";
 import { loadGraphs } from "../../src/graph-loader/load-graphs.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { build, Running } from "../config/process.ts";
@@ -139,7 +139,7 @@ describe("a graph file of LangGraph.js", () => {
 
   test("of a newer version than the tested ones is served, and warned about once", async () => {
     const graph = { lg_is_pregel: true, nodes: {}, channels: {} };
-    const of = (version: string) => ({ library: { version } as Library, graph });
+    const of = (version: string) => ({ library: { version } as LangGraphLibrary, graph });
     expect(versionWarnings([of("1.7.3"), of("1.0.0"), of("1.6.9")])).toEqual([]);
     expect(versionWarnings([of("1.12.0"), of("1.12.0"), of("1.7.4-rc.1")])).toEqual([
       expect.stringMatching(/^@langchain\/langgraph 1\.12\.0 is newer than 1\.7\.3/),

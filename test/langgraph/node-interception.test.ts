@@ -18,7 +18,7 @@ import { z } from "zod";
 import type { AppOptions } from "../../src/app.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { latch } from "../e2e/support/latches.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { graphFile } from "./support.ts";
 import { LangGraphEventQueue } from "../../src/langgraph/event-queue.ts";
 import { resolveLibrary } from "../../src/langgraph/user-library.ts";
-import { attemptSaver } from "../../src/langgraph/saver.ts";
+import { attemptSaver } from "../../src/langgraph/checkpoint-saver.ts";
 import { CheckpointIdMap } from "../../src/langgraph/checkpoint-id-map.ts";
 
 const ID = "1f1e7fc2-c1c4-60e0-8000-dbd2a1b9822e";

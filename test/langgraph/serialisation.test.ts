@@ -15,13 +15,13 @@ import { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
 import { beforeAll, describe, expect, test } from "vitest";
 import { graphFile, isBelow } from "./support.ts";
 import { packValue, unpackValue } from "../../src/codec/value-encoding.ts";
-import { resolveLibrary, type Library } from "../../src/langgraph/user-library.ts";
+import { resolveLibrary, type LangGraphLibrary } from "../../src/langgraph/user-library.ts";
 import { deserialise } from "../../src/langgraph/deserialisation.ts";
 import { serialise } from "../../src/langgraph/serialisation.ts";
 import { ClassInstance } from "../../src/model/non-json-data.ts";
 import { isObject, type JsonObject } from "../../src/model/json.ts";
 
-let library: Library;
+let library: LangGraphLibrary;
 beforeAll(async () => {
   library = await resolveLibrary(graphFile, null);
 });
@@ -184,7 +184,7 @@ describe("other values", () => {
   });
 
   test("a class of LangGraph's that this version lacks comes back as plain data", () => {
-    const older = { ...library, checkpoint: {}, langgraph: {} } as unknown as Library;
+    const older = { ...library, checkpoint: {}, langgraph: {} } as unknown as LangGraphLibrary;
     const kept = (kind: string, members: object) =>
       deserialise(older, new ClassInstance(kind, members as JsonObject));
     expect(kept("DeltaSnapshot", { value: [1] })).toEqual({ value: [1] });

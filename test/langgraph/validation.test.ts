@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { graphFile } from "./support.ts";
-import { resolveLibrary, type Library } from "../../src/langgraph/user-library.ts";
+import { resolveLibrary, type LangGraphLibrary } from "../../src/langgraph/user-library.ts";
 import type { Harness } from "../contracts/harness.ts";
 import { inMemory } from "../storage/support.ts";
 import { JournalSaver } from "./journal-saver.ts";
@@ -10,7 +10,7 @@ Object.assign(globalThis, { afterAll, afterEach, beforeAll, beforeEach, describe
 const { deltaChannelHistoryTests, validate } = await import("@langchain/langgraph-checkpoint-validation");
 
 const opened = new Map<JournalSaver, Harness>();
-let library: Library;
+let library: LangGraphLibrary;
 
 const initializer = {
   checkpointerName: "Heddle",

@@ -9,7 +9,7 @@ import {
   fromTransition,
 } from "xstate";
 import { kindOfActor } from "../../src/machines/actor-logic.ts";
-import { PromiseActors } from "../../src/machines/promise-actors.ts";
+import { RunningPromiseActors } from "../../src/machines/promise-actors.ts";
 import { type ActorResult, isHandled, type RunningActor } from "../../src/machines/machine-driver.ts";
 import { isMachine, type Machine, type XStateLibrary } from "../../src/machines/xstate-types.ts";
 import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
@@ -69,7 +69,7 @@ test("the driver computes a context once, with the input", () => {
   expect(inputs).toEqual([1, undefined]);
 });
 
-describe("PromiseActors", () => {
+describe("RunningPromiseActors", () => {
   const actor = () => {
     let end: (result: ActorResult) => void = () => undefined;
     let stops = 0;
@@ -89,7 +89,7 @@ describe("PromiseActors", () => {
   });
 
   test("the first result ends the wait for the others, and a second wait finds the same actor", async () => {
-    const live = new PromiseActors();
+    const live = new RunningPromiseActors();
     const [a, b] = [actor(), actor()];
     const waits = [live.next("r", "a", started(a)), live.next("r", "b", started(b))];
     a.end(1);
@@ -102,7 +102,7 @@ describe("PromiseActors", () => {
   });
 
   test("actors that are not retained, and those of an aborted task, are stopped", async () => {
-    const live = new PromiseActors();
+    const live = new RunningPromiseActors();
     const [a, b] = [actor(), actor()];
     const abort = new AbortController();
     const waits = [
@@ -120,7 +120,7 @@ describe("PromiseActors", () => {
   });
 
   test("what an actor emits while no task waits for it is given to the next one, in order", async () => {
-    const live = new PromiseActors();
+    const live = new RunningPromiseActors();
     const one = actor();
     let emits: (event: unknown) => void = () => undefined;
     const start = (emit: typeof emits) => {
@@ -151,11 +151,11 @@ describe("PromiseActors", () => {
       throw new Error("nobody wants it any more");
     };
     const wanted = { start, emit: () => undefined, signal: AbortSignal.abort() };
-    expect(await new PromiseActors().next("r", "a", wanted)).toBeUndefined();
+    expect(await new RunningPromiseActors().next("r", "a", wanted)).toBeUndefined();
   });
 
   test("those of a run that is over are stopped, those of others are not", async () => {
-    const live = new PromiseActors();
+    const live = new RunningPromiseActors();
     const [a, b] = [actor(), actor()];
     void live.next("r", "a", started(a));
     void live.next("other", "b", started(b));

@@ -1,7 +1,12 @@
 import { describe, expect, test } from "vitest";
 import * as xstate from "xstate";
 import { loadMachine } from "../../src/machines/exported-machine.ts";
-import type { Effect, MachineEvent, StoredSnapshot, Taken } from "../../src/machines/machine-driver.ts";
+import type {
+  Effect,
+  MachineEvent,
+  StoredSnapshot,
+  MacrostepResult,
+} from "../../src/machines/machine-driver.ts";
 import type { Machine, XStateLibrary } from "../../src/machines/xstate-types.ts";
 import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
 import { ServiceError } from "../../src/model/errors.ts";
@@ -60,7 +65,7 @@ class StoredMachine {
     this.#text = JSON.stringify({ ...this.stored, ...change });
   }
 
-  #apply({ snapshot, effects }: Taken): void {
+  #apply({ snapshot, effects }: MacrostepResult): void {
     this.#store({ snapshot });
     for (const effect of effects) this.#timer(effect);
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import * as xstate from "xstate";
-import { type MachineDriver, type Taken } from "../../src/machines/machine-driver.ts";
+import { type MachineDriver, type MacrostepResult } from "../../src/machines/machine-driver.ts";
 import type { Machine } from "../../src/machines/xstate-types.ts";
 import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
 
@@ -85,7 +85,8 @@ const driverOf = (machine: unknown): MachineDriver => xstate5Driver(xstate as ne
 
 const stored = <T>(value: T) => JSON.parse(JSON.stringify(value)) as T;
 
-const asXState = ({ snapshot: { value, context, rest } }: Taken) => stored({ ...rest, value, context });
+const asXState = ({ snapshot: { value, context, rest } }: MacrostepResult) =>
+  stored({ ...rest, value, context });
 
 /** All sequences of these events, of one length. */
 const sequences = (events: readonly string[], length: number): readonly (readonly string[])[] =>

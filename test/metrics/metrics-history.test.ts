@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DurationCounts } from "../../src/model/duration-counts.ts";
+import { DurationHistogram } from "../../src/model/duration-histogram.ts";
 import { type HistoryReading, MetricsHistory } from "../../src/metrics/metrics-history.ts";
 import { Timers } from "../http/support.ts";
 
@@ -81,7 +81,7 @@ test("closed, it has no timer", () => {
 });
 
 test("a quantile of durations is that of those since a copy, and at most a third too high", () => {
-  const counts = new DurationCounts();
+  const counts = new DurationHistogram();
   expect(counts.quantile(0.5)).toBeUndefined();
   for (let i = 0; i < 50; i++) counts.add(100_000);
   const before = counts.copy();
@@ -94,7 +94,7 @@ test("a quantile of durations is that of those since a copy, and at most a third
     expect(since.quantile(share)).toBeGreaterThanOrEqual(ms);
     expect(since.quantile(share)).toBeLessThan(ms * 1.31);
   }
-  const none = new DurationCounts();
+  const none = new DurationHistogram();
   none.add(0);
   none.add(-5);
   none.add(1e12);

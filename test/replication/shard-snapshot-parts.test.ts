@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { KeyValueEntry } from "../../src/ports/key-value-store.ts";
-import { fromParts, toParts } from "../../src/replication/shard-snapshot-parts.ts";
+import { readSnapshotParts, writeSnapshotParts } from "../../src/replication/shard-snapshot-parts.ts";
 
 const MIB = 1024 * 1024;
 const DAMAGED = { code: "journal.damaged" };
@@ -21,8 +21,9 @@ const entriesOf = (lengths: readonly number[]): KeyValueEntry[] =>
   lengths.map((length, i) => [`key/${String(i).padStart(6, "0")}`, Buffer.alloc(length, i)]);
 
 const partsOf = (lengths: readonly number[]): Promise<Uint8Array[]> =>
-  collect(toParts(each(entriesOf(lengths))));
-const read = (parts: readonly Uint8Array[]): Promise<KeyValueEntry[]> => collect(fromParts(each(parts)));
+  collect(writeSnapshotParts(each(entriesOf(lengths))));
+const read = (parts: readonly Uint8Array[]): Promise<KeyValueEntry[]> =>
+  collect(readSnapshotParts(each(parts)));
 
 test("entries of any lengths are read as they were written, from parts of 1 MiB", async () => {
   const length = fc.oneof(

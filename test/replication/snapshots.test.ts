@@ -4,7 +4,7 @@ import type { ShardLog } from "../../src/ports/shard-log.ts";
 import type { ShardSnapshot, ShardSnapshots } from "../../src/ports/shard-snapshots.ts";
 import { MemoryShardLog } from "../../src/replication/memory-shard-log.ts";
 import { MemoryShardSnapshots } from "../../src/replication/memory-shard-snapshots.ts";
-import { fromParts } from "../../src/replication/shard-snapshot-parts.ts";
+import { readSnapshotParts } from "../../src/replication/shard-snapshot-parts.ts";
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
@@ -169,7 +169,8 @@ describe("making snapshots", () => {
     const [newest, older] = await cluster.list();
     expect([older?.seq, newest?.seq]).toEqual([2, 32]);
     const keys: string[] = [];
-    for await (const [key] of fromParts(cluster.snapshots.read(older as ShardSnapshot))) keys.push(key);
+    for await (const [key] of readSnapshotParts(cluster.snapshots.read(older as ShardSnapshot)))
+      keys.push(key);
     expect(keys).toEqual([...large.map(({ key }) => key), "~applied"]);
     cluster.snapshots.torn.add(newest?.id ?? "");
     const next = await cluster.opened();

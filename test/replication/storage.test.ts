@@ -5,7 +5,7 @@ import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { MemoryShardLog } from "../../src/replication/memory-shard-log.ts";
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { deps as storageDeps } from "../storage/support.ts";
 import { FaultyShardLog } from "./faulty-shard-log.ts";
 

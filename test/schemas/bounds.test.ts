@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { contains } from "../../src/model/json.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { compileFilter } from "../../src/service/store/item-filter.ts";
-import { parseObject } from "../../src/schemas/body.ts";
+import { parseObject } from "../../src/schemas/read-body.ts";
 import { itemPutSchema } from "../../src/schemas/store-schemas.ts";
 import { parseCronSearch } from "../../src/schemas/cron-request.ts";
 import {

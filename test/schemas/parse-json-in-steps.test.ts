@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readObject, readObjectList } from "../../src/schemas/body.ts";
+import { readBodyObject, readBodyList } from "../../src/schemas/read-body.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
 import { expectEqual } from "../fixtures/expect-equal.ts";
@@ -28,8 +28,8 @@ async function both(body: Uint8Array | string): Promise<[unknown, unknown]> {
     error: cause instanceof ServiceError ? `${cause.code} ${cause.message}` : String(cause),
   });
   const results = await Promise.all([
-    readObject(requestOf(bytes), sender).catch(told),
-    readObject(requestOf(bytes)).catch(told),
+    readBodyObject(requestOf(bytes), sender).catch(told),
+    readBodyObject(requestOf(bytes)).catch(told),
   ]);
   return results as [unknown, unknown];
 }
@@ -129,7 +129,7 @@ test("a large body with some byte changed is read, or refused, as it is at once"
 test("a list of objects that is large is read in steps", async () => {
   steps = 0;
   const text = `[{"a":[${many("1.5")}]},{"b":null}]`;
-  const list = await readObjectList(requestOf(Buffer.from(text)), sender);
+  const list = await readBodyList(requestOf(Buffer.from(text)), sender);
   expect(steps).toBeGreaterThan(3);
   expect(list).toEqual([JSON.parse(text)[0], {}]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Checkpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { Checkpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import { contains } from "../../src/model/json.ts";
 import { newThreadRecord } from "../../src/model/thread.ts";
@@ -203,7 +203,7 @@ describe("a state", () => {
     graph: "h",
     channels: {},
   };
-  const left = (task: string, change: Partial<TaskWrites>): TaskWrites => ({
+  const left = (task: string, change: Partial<PendingTaskWrites>): PendingTaskWrites => ({
     ns: "",
     checkpoint: checkpoint.id,
     task,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ThreadSystem } from "../../actors/create-system.ts";
-import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { ChannelChange, NewCheckpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import { readWebhookPolicy } from "../../src/config/webhooks.ts";
 import { monotonicIds, uuid6 } from "../../src/model/ids.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
@@ -13,9 +13,9 @@ import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Append } from "../../src/ports/journal.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { createService, type Service } from "../../src/service/service.ts";
-import type { Storage } from "../../src/storage/open.ts";
-import { openStorage } from "../../src/storage/open.ts";
-import { createHub } from "../../src/stream/hub.ts";
+import type { Storage } from "../../src/storage/open-storage.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
+import { createRunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { runRecord, THREAD, Timers } from "../http/support.ts";
 import { scheduler } from "../transport/rig.ts";
 
@@ -108,7 +108,9 @@ beforeEach(async () => {
     crons,
     policy: readWebhookPolicy({}),
     engine: engine as Engine,
-    hub: createHub({ journal, scheduler: new Timers(), clock, logger } as Parameters<typeof createHub>[0]),
+    runLogs: createRunLogRegistry({ journal, scheduler: new Timers(), clock, logger } as Parameters<
+      typeof createRunLogRegistry
+    >[0]),
     clock,
     budget: new TimeBudget(clock, new Timers()),
     newId: monotonicIds(
@@ -157,7 +159,7 @@ async function step(n: number, made: RunRecord, values: JsonObject, more: Partia
   await append({ checkpoint: checkpoint.id }, { checkpoints: [checkpoint], runs: [made] });
 }
 
-const left = (n: number, change: Partial<TaskWrites>): TaskWrites => ({
+const left = (n: number, change: Partial<PendingTaskWrites>): PendingTaskWrites => ({
   ns: "",
   checkpoint: checkpointId(n),
   task: "t1",

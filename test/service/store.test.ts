@@ -7,7 +7,7 @@ import { createStore, DEFAULT_STORE_POLICY, type StorePolicy } from "../../src/s
 import { ItemSweeper } from "../../src/service/store/item-sweeper.ts";
 import { textsAtPaths } from "../../src/service/store/indexed-texts.ts";
 import type { Catalog } from "../../src/ports/catalog.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { Timers } from "../http/support.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { deps, turns } from "../storage/support.ts";

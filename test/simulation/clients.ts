@@ -255,9 +255,9 @@ export class Clients {
     const [id, key] = run;
     const transcript = this.transcripts.get(id) ?? new Transcript(key, id);
     this.transcripts.set(id, transcript);
-    const { storage, hub } = this.#life;
+    const { storage, runLogs } = this.#life;
     this.#acknowledged(Promise.resolve(storage.journal.run(key, id)), (record) => {
-      if (record !== undefined) transcript.read(hub, record, 1 + this.#deps.random.below(6));
+      if (record !== undefined) transcript.read(runLogs, record, 1 + this.#deps.random.below(6));
     });
   }
 

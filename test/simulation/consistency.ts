@@ -1,5 +1,5 @@
 import { noFailpoints } from "../../src/ports/failpoints.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { chunkEnd } from "../../src/model/run-event.ts";
 import { isTerminal } from "../../src/model/run.ts";
 import { recordsGrow } from "../chaos/checkers/machines.ts";

@@ -1,7 +1,7 @@
 import { isTerminal, type RunStatus } from "../../src/model/run.ts";
 import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
 import { machineKeepsItsWord, type SentEvent } from "../chaos/checkers/machines.ts";
-import { splitThread } from "../../src/storage/keys.ts";
+import { splitThreadKey } from "../../src/storage/keys.ts";
 import type { SimulatedMachine } from "./machines.ts";
 import type { StatelessRun } from "./observed.ts";
 import { Transcript } from "./transcript.ts";
@@ -35,7 +35,7 @@ async function checkAll(world: World): Promise<void> {
   for (const run of observed.batches.refused())
     observed.violation("I13", `run ${run} was stored, although its batch was refused`);
   for (const at of world.disk.values.keys()) {
-    const thread = splitThread(at)?.key.thread;
+    const thread = splitThreadKey(at)?.key.thread;
     if (thread !== undefined && !listed.has(thread)) observed.violation("I10", `${at} was left behind`);
     if (at.startsWith("!sweep/")) observed.violation("I10", `${at} is to be swept for ever`);
   }
@@ -58,7 +58,7 @@ async function checkRun(world: World, key: ThreadKey, id: string): Promise<void>
   // Only the thread of a stateless run is deleted while a client may still read: some time after its end.
   if (transcript.isThreadDeleted)
     observed.violation("I4", `run ${id}: its reader was told that the thread was deleted`);
-  const all = await Transcript.replay(world.life.hub, key, record);
+  const all = await Transcript.replay(world.life.runLogs, key, record);
   // The received events must equal the log, from the start without a gap up to the last received one.
   const last = transcript.last;
   const expected = [...all].filter(([event]) => event <= last);

@@ -1,4 +1,4 @@
-import { Attempt } from "../../actors/run/attempt.ts";
+import { RunAttempt } from "../../actors/run/attempt.ts";
 import type { GraphExecution } from "../../actors/run/graph-execution.ts";
 import { changeRun } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
@@ -8,7 +8,7 @@ import { changeThread } from "../../src/model/thread.ts";
  * is being stored, and is then left to the next start with its old record. Returns a function that removes the fault.
  */
 export function plantParkedEnding(): () => void {
-  const { prototype } = Attempt;
+  const { prototype } = RunAttempt;
   const sound = {
     isHalted: Object.getOwnPropertyDescriptor(prototype, "isHalted") as PropertyDescriptor,
     park: Object.getOwnPropertyDescriptor(prototype, "park") as PropertyDescriptor,
@@ -16,14 +16,14 @@ export function plantParkedEnding(): () => void {
   Object.defineProperties(prototype, {
     isHalted: {
       configurable: true,
-      get(this: Attempt): boolean {
+      get(this: RunAttempt): boolean {
         const graphs = [this.graph(null) as GraphExecution, ...this.subgraphs.values()];
         return graphs.every(({ tasks }) => tasks.bodyCount === 0);
       },
     },
     park: {
       configurable: true,
-      value(this: Attempt): Promise<void> {
+      value(this: RunAttempt): Promise<void> {
         const left = changeRun(this.run, { parked: this.run.parked + 1 });
         this.liveThread.runs.set(this.id, left);
         // Bypasses the check of the live thread, which would refuse it. The journal refuses it once the end is stored.
@@ -43,7 +43,7 @@ export function plantParkedEnding(): () => void {
  * function that removes the fault.
  */
 export function plantLostPause(): () => void {
-  const { prototype } = Attempt;
+  const { prototype } = RunAttempt;
   const checkHalted = Object.getOwnPropertyDescriptor(prototype, "checkHalted") as PropertyDescriptor;
   Object.defineProperty(prototype, "checkHalted", { configurable: true, value: () => undefined });
   return () => void Object.defineProperty(prototype, "checkHalted", checkHalted);

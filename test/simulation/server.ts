@@ -15,9 +15,9 @@ import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store
 import { WebhookWorker } from "../../src/service/webhooks/webhook-worker.ts";
 import type { RunMemoryLimits } from "../../actors/run-memory-budget.ts";
 import type { LargeWriteLimits } from "../../src/storage/large-write-queue.ts";
-import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../src/storage/open-storage.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
-import { createHub, type Hub } from "../../src/stream/hub.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { readWebhookPolicy } from "../../src/config/webhooks.ts";
 import { simulated, type Sleep } from "./graph.ts";
 import { simulatedMachine } from "./machines.ts";
@@ -44,7 +44,7 @@ export interface ServerDeps {
 /** One life of the server, from a start to a stop or a crash. */
 export interface Life {
   readonly storage: Storage;
-  readonly hub: Hub;
+  readonly runLogs: RunLogRegistry;
   readonly system: ThreadSystem;
   readonly service: Service;
   /** Stops gracefully, as `App.close` does. */
@@ -68,7 +68,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
     },
   );
   const journal = observed.journal(storage.journal);
-  const hub = createHub({ journal, scheduler, logger });
+  const runLogs = createRunLogRegistry({ journal, scheduler, logger });
   const registry = new GraphRegistry()
     .add("sim", simulated(deps.sleep))
     .add("machine", simulatedMachine(observed, deps.sleep));
@@ -83,7 +83,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
     journal,
     engine,
     executor,
-    sinks: hub,
+    sinks: runLogs,
     store,
     clock,
     random,
@@ -102,23 +102,32 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
     },
   });
   const policy = readWebhookPolicy({});
-  const { catalog, outbox, crons: book } = storage;
+  const { catalog, outbox, crons: cronStorage } = storage;
   const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
   const budget = new TimeBudget(clock, scheduler);
   const newId = monotonicIds(
     () => clock.now(),
     (count) => random.bytes(count),
   );
-  const service = createService({ ...parts, newId, budget, store, crons: book, engine, hub, policy });
+  const service = createService({
+    ...parts,
+    newId,
+    budget,
+    store,
+    crons: cronStorage,
+    engine,
+    runLogs,
+    policy,
+  });
   const worker = new WebhookWorker({ ...parts, client: deps.client, policy, version: "simulated" });
-  const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf: () => service.runs });
+  const firing = new CronWorker({ ...parts, cronStorage, crons: service.crons, runsOf: () => service.runs });
   system.onTimer(createTimerHandler({ journal, runs: service.runs }));
   await system.recover();
   firing.start();
   void worker.start(new URL("http://self.test/"));
   return {
     storage,
-    hub,
+    runLogs,
     system,
     service,
     async stop(ms) {
@@ -129,7 +138,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
       await system.drain(ms);
       observed.drained(from, ms, clock.mono());
       await Promise.all([sent, fired]);
-      hub.close();
+      runLogs.close();
       await executor.close();
       await storage.close();
     },

@@ -1,13 +1,13 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
-import type { Hub } from "../../src/stream/hub.ts";
+import type { RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import type { Reader } from "../../src/stream/run-reader.ts";
-import { type Frames, frameFormat } from "../../src/stream/websocket-frames.ts";
+import { type WebSocketFrames, webSocketFormat } from "../../src/stream/websocket-frames.ts";
 import { render, createView } from "../../src/stream/rendering.ts";
 import type { Crash } from "./disk.ts";
 
-const view = createView(["values", "updates", "messages-tuple", "custom"], false, frameFormat(false));
+const view = createView(["values", "updates", "messages-tuple", "custom"], false, webSocketFormat(false));
 
 /** The events of a run, as a client has received them over all its reconnections. */
 export class Transcript {
@@ -34,10 +34,10 @@ export class Transcript {
   }
 
   /** Reads up to `pieces` more pieces, then disconnects. An existing reader continues. */
-  read(hub: Hub, record: RunRecord, pieces: number): void {
+  read(runLogs: RunLogRegistry, record: RunRecord, pieces: number): void {
     this.#left = pieces;
     if (this.#reader !== undefined) return;
-    const reader = hub.follow(this.key, record, { after: this.last });
+    const reader = runLogs.follow(this.key, record, { after: this.last });
     this.#reader = reader;
     const more = () => {
       void this.#pull(reader).catch((thrown: unknown) => {
@@ -62,7 +62,7 @@ export class Transcript {
     }
   }
 
-  #take({ messages }: Frames): void {
+  #take({ messages }: WebSocketFrames): void {
     for (const message of messages) {
       const text = String(message);
       const id = Number((JSON.parse(text) as { id: string }).id);
@@ -85,9 +85,13 @@ export class Transcript {
   }
 
   /** Returns all of the run's events as a new reader gets them. */
-  static async replay(hub: Hub, key: ThreadKey, record: RunRecord): Promise<Map<number, string>> {
+  static async replay(
+    runLogs: RunLogRegistry,
+    key: ThreadKey,
+    record: RunRecord,
+  ): Promise<Map<number, string>> {
     const all = new Transcript(key, record.run_id);
-    const reader = hub.follow(key, record, { after: -1 });
+    const reader = runLogs.follow(key, record, { after: -1 });
     for (;;) {
       const piece = await reader.next();
       if (typeof piece === "string") break;

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { repairIndex } from "../../src/storage/index-repair.ts";
-import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../src/storage/open-storage.ts";
 import { PRESENT_MARK } from "../../src/storage/records.ts";
 import { runIndexKeys } from "../../src/storage/run-index.ts";
-import { indexKeysOf } from "../../src/storage/thread-index.ts";
+import { threadIndexKeys } from "../../src/storage/thread-index.ts";
 import {
   aCheckpoint,
   add,
@@ -227,9 +227,9 @@ describe("an index that has drifted from the threads' records", () => {
     }
     // Index keys that a thread with another state would have.
     const other = { ...one.record, created_at: 7, rested_at: 8, rest: "error", metadata: { a: 1 } } as const;
-    const strays = indexKeysOf(key, other).filter((at) => !whole.includes(at));
+    const strays = threadIndexKeys(key, other).filter((at) => !whole.includes(at));
     expect(strays.length).toBe(4);
-    for (const at of [...strays, ...indexKeysOf(threadKey(3), { ...other, thread_id: id(3) })]) {
+    for (const at of [...strays, ...threadIndexKeys(threadKey(3), { ...other, thread_id: id(3) })]) {
       await kv.batch([{ key: at, value: PRESENT_MARK }], { sync: true });
       expect(await all(storage.journal.verify()), at).toMatchObject([
         { what: "it is in the index of threads, and should not be" },

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { checkpointKey, threadRecordKey, kwargsKey, runKey, threadPrefix } from "../../src/storage/keys.ts";
-import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../src/storage/open-storage.ts";
 import { HeldKeyValueStore, type HeldRead } from "./held-key-value-store.ts";
 import { aCheckpoint, add, all, aRun, id, someEvents, threadKey, Writer } from "./samples.ts";
 import { deps, Timers, turns } from "./support.ts";

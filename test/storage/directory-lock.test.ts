@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { lockDirectory } from "../../src/storage/directory-lock.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { threadKey, Writer } from "./samples.ts";
 import { compile, type Program } from "../fixtures/compile.ts";
 import { deps, temporary } from "./support.ts";

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import type { Fact } from "../../src/model/run-event.ts";
-import { seal, unseal } from "../../src/storage/envelope.ts";
-import { unpackFacts, sealChunk } from "../../src/storage/event-fact-codec.ts";
+import { encodeWithChecksum, decodeWithChecksum } from "../../src/storage/checksum-envelope.ts";
+import { decodeFacts, encodeFacts } from "../../src/storage/event-fact-codec.ts";
 import { threadKey } from "./samples.ts";
 
 const custom = (json: string, ns = ""): Fact => ({ t: "custom", ns, json });
 const start: Fact = { t: "start", attempt: 1 };
 const token: Fact = { t: "token", m: 1, text: "a\nb" };
-const read = (bytes: Buffer) => unpackFacts(unseal(bytes, threadKey(1), "facts"));
+const read = (bytes: Buffer) => decodeFacts(decodeWithChecksum(bytes, threadKey(1), "facts"));
 
 test.each<[string, readonly Fact[]]>([
   ["none", []],
@@ -21,17 +21,17 @@ test.each<[string, readonly Fact[]]>([
   ["events among others", [start, custom("1"), custom('""'), token, custom("null"), token, token]],
   ["events of several namespaces", [custom("1"), custom("2", "sub:1"), custom("3", "sub:1"), custom("4")]],
 ])("%s: what is read is what was stored", (_, facts) => {
-  expect(read(sealChunk(facts))).toEqual(facts);
+  expect(read(encodeFacts(facts))).toEqual(facts);
 });
 
 test("a burst is stored in little more than its text", () => {
   const facts = Array.from({ length: 200 }, (_, i) => custom(JSON.stringify({ i })));
   const text = facts.reduce((sum, fact) => sum + (fact.t === "custom" ? fact.json.length : 0), 0);
-  expect(sealChunk(facts).length).toBeLessThan(text + facts.length + 50);
+  expect(encodeFacts(facts).length).toBeLessThan(text + facts.length + 50);
 });
 
 test("events that format 3 has stored are read", () => {
-  const older = seal([
+  const older = encodeWithChecksum([
     start,
     { t: "custom", ns: "n", data: { any: ["thing"] } },
     { t: "custom", ns: "", data: null },

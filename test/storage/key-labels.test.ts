@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { keyLabel, rangeLabel, threadPartLabel } from "../../src/storage/key-labels.ts";
 import {
-  activeKey,
+  unsettledThreadKey,
   assistantKey,
   assistantOrderKey,
   batchKey,
@@ -27,7 +27,7 @@ import {
   listSpanPrefix,
   threadsByStatusPrefix,
   sortKey,
-  sweepKey,
+  deletionMarkKey,
   threadPrefix,
   assistantVersionKey,
   channelValueKey,
@@ -46,11 +46,11 @@ test.each([
   [threadRecordKey(threadPrefix(other)), "thread t2 of tenant acme"],
   [threadIdKey(key), "an index entry of thread t 1"],
   [sortKey(threadsByStatusPrefix("_", "idle"), 7, "t2"), "an index entry of thread t2"],
-  [activeKey(other), "an index entry of thread t2 of tenant acme"],
+  [unsettledThreadKey(other), "an index entry of thread t2 of tenant acme"],
   [threadExpiryKey(key, 7), "an index entry of thread t 1"],
   [dueRunKey(key, 7, "r"), "an index entry of thread t 1"],
   [timerKey(key, { id: "1:a/b", due: 7 }), "an index entry of thread t 1"],
-  [sweepKey(key, null), "an index entry of thread t 1"],
+  [deletionMarkKey(key, null), "an index entry of thread t 1"],
   [assistantKey("_", "x"), "assistant x"],
   [assistantOrderKey("acme", 7, "x"), "assistant x of tenant acme"],
   [assistantVersionKey("_", "x", 12), "version 12 of assistant x"],

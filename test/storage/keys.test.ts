@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import {
   parseThreadMark,
   escapeSegment,
-  sweepKey,
+  deletionMarkKey,
   unescapeSegment,
   prefixRange,
 } from "../../src/storage/keys.ts";
@@ -72,8 +72,8 @@ test("numbers sort as text", () => {
 test("a mark names its thread and run", () => {
   for (const tenant of hostile) {
     const key = { tenant, thread: "0199" };
-    expect(parseThreadMark(sweepKey(key, null))).toEqual({ key, run: null });
-    expect(parseThreadMark(sweepKey(key, "a/b"))).toEqual({ key, run: "a/b" });
+    expect(parseThreadMark(deletionMarkKey(key, null))).toEqual({ key, run: null });
+    expect(parseThreadMark(deletionMarkKey(key, "a/b"))).toEqual({ key, run: "a/b" });
   }
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { aCheckpoint, aRun, id, someEvents, threadKey, Writer } from "./samples.ts";
 import { deps, turns } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { ServiceError } from "../../src/model/errors.ts";
-import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../src/storage/open-storage.ts";
 import { GatedKeyValueStore } from "./gated-key-value-store.ts";
 import { aCheckpoint, add, all, aRun, id, set, someEvents, threadKey, Writer } from "./samples.ts";
 import { deps, Timers, turns } from "./support.ts";

@@ -1,5 +1,5 @@
 import { someKwargs, someRun } from "../fixtures/runs.ts";
-import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { ChannelChange, NewCheckpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
 import type { EventChunk, Fact } from "../../src/model/run-event.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
 import { newThreadRecord, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
@@ -67,7 +67,11 @@ export function someEvents(run: string, first: number, count: number): EventChun
   return { run_id: run, first, facts };
 }
 
-export function someWrites(checkpoint: number, task: number, more: Partial<TaskWrites> = {}): TaskWrites {
+export function someWrites(
+  checkpoint: number,
+  task: number,
+  more: Partial<PendingTaskWrites> = {},
+): PendingTaskWrites {
   return {
     ns: "",
     checkpoint: id(checkpoint),

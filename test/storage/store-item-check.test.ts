@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
-import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../src/storage/open-storage.ts";
 import { all } from "./samples.ts";
 import { deps } from "./support.ts";
 

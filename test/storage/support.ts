@@ -3,7 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
-import { openStorage, type Storage, type StorageDeps, type StorageOptions } from "../../src/storage/open.ts";
+import {
+  openStorage,
+  type Storage,
+  type StorageDeps,
+  type StorageOptions,
+} from "../../src/storage/open-storage.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { DelayedKeyValueStore } from "./delayed-key-value-store.ts";
 import type { Harness } from "../contracts/harness.ts";

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Logger } from "../../src/ports/logger.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
-import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../src/storage/open-storage.ts";
 import { all, threadKey, Writer } from "./samples.ts";
 import { deps, temporary } from "./support.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { matchesThread, type ThreadFilter, threadOrders } from "../../src/model/thread-search.ts";
 import { newThreadRecord, type ThreadRecord } from "../../src/model/thread.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { raceScans } from "../../src/storage/thread-search.ts";
 import { ThreadIndexScans, type ScanQuery } from "../../src/storage/thread-index-scans.ts";
 import { aRun, id, threadKey, Writer } from "./samples.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { createHub } from "../../src/stream/hub.ts";
+import { createRunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import type { Reader } from "../../src/stream/run-reader.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { aCheckpoint, add, aRun, someEvents, threadKey, Writer } from "../storage/samples.ts";
 import { deps } from "../storage/support.ts";
 
@@ -18,8 +18,8 @@ async function reading() {
   for (let i = 0; i < CHUNKS - 1; i++) await one.append({ events: someEvents(run.run_id, i, 1) });
   const done = { ...run, status: "success" as const, next_event: CHUNKS };
   await one.settle(done, { events: someEvents(run.run_id, CHUNKS - 1, 1) });
-  const hub = createHub({ journal, scheduler: deps.scheduler, logger: deps.logger });
-  return { journal, one, run: done, hub };
+  const runLogs = createRunLogRegistry({ journal, scheduler: deps.scheduler, logger: deps.logger });
+  return { journal, one, run: done, runLogs };
 }
 
 /** Reads to the end. */
@@ -31,8 +31,8 @@ async function end(reader: Reader) {
 }
 
 test("a reader that is behind learns that the thread was deleted", async () => {
-  const { journal, one, run, hub } = await reading();
-  const reader = hub.follow(one.key, run, { after: -1 });
+  const { journal, one, run, runLogs } = await reading();
+  const reader = runLogs.follow(one.key, run, { after: -1 });
   await reader.next();
   reader.rest();
   await journal.remove(one.key, one.record);
@@ -41,8 +41,8 @@ test("a reader that is behind learns that the thread was deleted", async () => {
 });
 
 test("a reader that is behind learns that the run was deleted", async () => {
-  const { one, run, hub } = await reading();
-  const reader = hub.follow(one.key, run, { after: -1 });
+  const { one, run, runLogs } = await reading();
+  const reader = runLogs.follow(one.key, run, { after: -1 });
   await reader.next();
   reader.rest();
   await one.append({ forget: [run.run_id] });
@@ -51,19 +51,19 @@ test("a reader that is behind learns that the run was deleted", async () => {
 });
 
 test("a reader that has all events ends as usual, although the thread is deleted then", async () => {
-  const { journal, one, run, hub } = await reading();
-  const reader = hub.follow(one.key, run, { after: CHUNKS - 1 });
+  const { journal, one, run, runLogs } = await reading();
+  const reader = runLogs.follow(one.key, run, { after: CHUNKS - 1 });
   await journal.remove(one.key, one.record);
   expect(await end(reader)).toBe("end");
   reader.close();
 });
 
 test("the readers of a run whose thread could not be deleted end as usual", async () => {
-  const { one, hub } = await reading();
+  const { one, runLogs } = await reading();
   const next = aRun(one.key, 2);
-  const sink = hub.open(one.key, next, 1, 0);
-  const reader = hub.follow(one.key, next, { after: -1 });
-  const tell = hub.removing(one.key, [next.run_id]);
+  const sink = runLogs.open(one.key, next, 1, 0);
+  const reader = runLogs.follow(one.key, next, { after: -1 });
+  const tell = runLogs.removing(one.key, [next.run_id]);
   sink.close();
   expect(await reader.next()).toBe("wait");
   const ready = new Promise<void>((resolve) => reader.onReady(resolve));

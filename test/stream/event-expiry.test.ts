@@ -25,7 +25,7 @@ function rig(ttl: number, answers: readonly (ThreadKey | null | Error)[]) {
         return forgotten.length === 1;
       },
     },
-    hub: { isRead: () => false },
+    runLogs: { isRead: () => false },
     clock,
     scheduler,
     logger: lines,

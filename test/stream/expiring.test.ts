@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { type Ctx, graph, value } from "../../src/index.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
-import { openStorage } from "../../src/storage/open.ts";
-import { createHub, type Hub } from "../../src/stream/hub.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { serve } from "../e2e/support/server.ts";
@@ -45,14 +45,14 @@ async function ended() {
   const key = { tenant: "_", thread: thread_id };
   const run = await journal.run(key, run_id);
   if (run === undefined) throw new TypeError("The run is gone");
-  const hub = createHub({ journal, scheduler: systemScheduler, logger: silentLogger });
-  const follow = () => hub.follow(key, run, { after: -1 });
+  const runLogs = createRunLogRegistry({ journal, scheduler: systemScheduler, logger: silentLogger });
+  const follow = () => runLogs.follow(key, run, { after: -1 });
   const expire = () =>
-    journal.expireEvents(Number.MAX_SAFE_INTEGER, null, 1_000, (...asked) => hub.isRead(...asked));
-  return { hub, key, run, follow, expire };
+    journal.expireEvents(Number.MAX_SAFE_INTEGER, null, 1_000, (...asked) => runLogs.isRead(...asked));
+  return { runLogs, key, run, follow, expire };
 }
 
-type Reading = ReturnType<Hub["follow"]>;
+type Reading = ReturnType<RunLogRegistry["follow"]>;
 
 /** The reader's position after this many segments, or at the end. */
 async function read(reader: Reading, segments: number): Promise<number> {
@@ -80,16 +80,16 @@ test("events of a run that is read do not expire before the reader has left", as
 });
 
 test("of two readers the last one keeps them; so does one that reads all runs of the thread", async () => {
-  const { hub, key, run, follow, expire } = await ended();
+  const { runLogs, key, run, follow, expire } = await ended();
   const [one, two] = [follow(), follow()];
   one.close();
   await expire();
-  const thread = hub.followThread(key, 0);
+  const thread = runLogs.followThread(key, 0);
   two.close();
   await expire();
   const again = follow();
   expect(await read(again, Number.POSITIVE_INFINITY)).toBe(run.next_event - 1);
   again.close();
   thread.close();
-  expect(hub.isRead(key, run.run_id)).toBe(false);
+  expect(runLogs.isRead(key, run.run_id)).toBe(false);
 });

@@ -2,12 +2,15 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { pumpRendered, pumpSse } from "../../src/http/sse.ts";
 import { TrafficCounts } from "../../src/http/response-counts.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
-import type { Sink } from "../../src/ports/event-sink.ts";
+import type { EventSink } from "../../src/ports/event-sink.ts";
 import type { Journal } from "../../src/ports/journal.ts";
-import { createHub, type Hub } from "../../src/stream/hub.ts";
-import { mayBeLarge, protocolSse } from "../../src/stream/protocol/thread-protocol-rendering.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
+import {
+  mayHaveLargeProtocolEvents,
+  protocolSseRenderer,
+} from "../../src/stream/protocol/thread-protocol-rendering.ts";
 import { createView, sseFormat } from "../../src/stream/rendering.ts";
-import { threadRenderer, threadSseFormat } from "../../src/stream/thread-rendering.ts";
+import { threadRenderer, threadSseFormat } from "../../src/stream/thread-stream-rendering.ts";
 import { Peer } from "./peers.ts";
 import { HeldScheduler, KEY, Lines, journals, runRecord, Writer } from "./support.ts";
 
@@ -23,7 +26,7 @@ const PIECE = 64 * KIB;
 let scheduler: HeldScheduler;
 let journal: Journal;
 let writer: Writer;
-let hub: Hub;
+let runLogs: RunLogRegistry;
 let memory: ResponseMemoryBudget;
 
 const states = (size: number) =>
@@ -49,12 +52,12 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
   });
 
   async function begin() {
-    hub = createHub({ journal, scheduler, memory, logger: new Lines() });
+    runLogs = createRunLogRegistry({ journal, scheduler, memory, logger: new Lines() });
     writer = new Writer(journal);
     await writer.start();
   }
 
-  async function finish(sink: Sink) {
+  async function finish(sink: EventSink) {
     writer.thread = { ...writer.thread, active: null, next_event: 1 + sink.next, next_run: 2 };
     await writer.finish(sink);
   }
@@ -81,7 +84,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
    */
   async function write(size: number, withStates: boolean) {
     const ids = await writer.checkpoints(states(size));
-    const sink = hub.open(KEY, runRecord(), 1, 0);
+    const sink = runLogs.open(KEY, runRecord(), 1, 0);
     for (const [i, id] of ids.entries()) {
       const values = withStates ? states(size)[i] : undefined;
       sink.emit({ t: "checkpoint", id, ns: "", step: i, input: false }, values);
@@ -99,11 +102,11 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
 
   function pump(peer: Peer) {
     const view = createView(["values"], false, sseFormat);
-    return pumpSse(hub.follow(KEY, runRecord(), { after: -1 }), peer, { view, ...options() });
+    return pumpSse(runLogs.follow(KEY, runRecord(), { after: -1 }), peer, { view, ...options() });
   }
 
   /** How many readers fit into the memory: each uses one state, or the two that are rendered at a time. */
-  const ways: readonly [string, (sink: Sink) => Promise<void>, boolean, number][] = [
+  const ways: readonly [string, (sink: EventSink) => Promise<void>, boolean, number][] = [
     ["a running run", async () => undefined, true, 3],
     ["a running run in one chunk", async () => undefined, false, 2],
     ["an ended run", finish, true, 3],
@@ -172,7 +175,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
     await expectSoon(() => dead.filter(hasBegun).length === 2);
     const peer = new Peer();
     const view = createView(["values"], false, sseFormat);
-    pumpSse(hub.follow(KEY, runRecord(), { after: -1 }), peer, {
+    pumpSse(runLogs.follow(KEY, runRecord(), { after: -1 }), peer, {
       view,
       ...options(),
       memory: { budget: memory, tenant: "b" },
@@ -186,16 +189,16 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
     ["a running run", async () => undefined, true],
     ["an ended run", finish, true],
     ["an ended run in one chunk", finish, false],
-  ] as readonly [string, (sink: Sink) => Promise<void>, boolean][])(
+  ] as readonly [string, (sink: EventSink) => Promise<void>, boolean][])(
     "readers of protocol events wait for each other, and get each event once: %s",
     async (_, end, withStates) => {
       await end(await write(LARGE, withStates));
       const follow = (peer: Peer, memoryOptions: object) => {
-        const reader = hub.followWhole(KEY, 0);
+        const reader = runLogs.followWhole(KEY, 0);
         pumpRendered(
           reader,
           peer,
-          protocolSse(reader, () => true),
+          protocolSseRenderer(reader, () => true),
           {
             scheduler,
             logger: new Lines(),
@@ -210,7 +213,8 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
       await expectSoon(() => free.received >= STATES * LARGE && valuesOf(free).length === STATES);
       const whole = eventsOf(free.text);
       const peers = Array.from({ length: 20 }, () => new Peer(1));
-      for (const peer of peers) follow(peer, { memory: { budget: memory, tenant: "a", mayBeLarge } });
+      for (const peer of peers)
+        follow(peer, { memory: { budget: memory, tenant: "a", mayBeLarge: mayHaveLargeProtocolEvents } });
       await expectSoon(() => peers.filter((peer) => valuesOf(peer).length > 0 || peer.room <= 0).length >= 2);
       // Three fit, and one more may be read at the same time as the third.
       expect(peers.filter(({ room }) => room <= 0).length).toBeLessThanOrEqual(4);
@@ -228,10 +232,13 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
   test.runIf(name === "the storage").each([
     [
       "the events of a thread",
-      (reader: ReturnType<Hub["followThread"]>) =>
+      (reader: ReturnType<RunLogRegistry["followThread"]>) =>
         threadRenderer(reader, { modes: new Set(["run_modes"] as const), runModes: [] }, threadSseFormat),
     ],
-    ["protocol events", (reader: ReturnType<Hub["followThread"]>) => protocolSse(reader, () => true)],
+    [
+      "protocol events",
+      (reader: ReturnType<RunLogRegistry["followThread"]>) => protocolSseRenderer(reader, () => true),
+    ],
   ])("the parts make the same events as a small run: %s", async (_, rendered) => {
     const seen: string[][] = [];
     for (const size of [1, LARGE]) {
@@ -240,7 +247,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
       await begin();
       await finish(await write(size, false));
       const peer = new Peer();
-      const reader = hub.followWhole(KEY, 0);
+      const reader = runLogs.followWhole(KEY, 0);
       pumpRendered(reader, peer, rendered(reader), {
         scheduler,
         logger: new Lines(),

@@ -1,7 +1,7 @@
 import { LargeSse, type SseOutput } from "../../src/codec/sse.ts";
 import { type StreamMode, streamModes } from "../../src/model/run.ts";
 import type { NoEventsReason, Reader } from "../../src/stream/run-reader.ts";
-import { type Frames, frameFormat } from "../../src/stream/websocket-frames.ts";
+import { type WebSocketFrames, webSocketFormat } from "../../src/stream/websocket-frames.ts";
 import { render, type ChunkSlice, createView } from "../../src/stream/rendering.ts";
 
 export interface Event {
@@ -10,7 +10,7 @@ export interface Event {
   readonly data: unknown;
 }
 
-export function eventsOf({ messages }: Frames): Event[] {
+export function eventsOf({ messages }: WebSocketFrames): Event[] {
   return messages.map((text) => {
     const { id, event, data } = JSON.parse(String(text)) as { id: string; event: string; data: unknown };
     return { id: Number(id), event, data };
@@ -36,7 +36,7 @@ export class Collector {
     maxOutput?: number,
   ) {
     this.reader = reader;
-    this.#view = createView(modes, subgraphs, frameFormat(false), { maxOutput });
+    this.#view = createView(modes, subgraphs, webSocketFormat(false), { maxOutput });
     reader.onReady(() => (this.#ready = true));
   }
 

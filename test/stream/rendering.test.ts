@@ -4,7 +4,7 @@ import type { Fact } from "../../src/model/run-event.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { StreamMode } from "../../src/model/run.ts";
 import type { Journal } from "../../src/ports/journal.ts";
-import { createHub, type Hub } from "../../src/stream/hub.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import type { Reader } from "../../src/stream/run-reader.ts";
 import {
   render,
@@ -19,23 +19,23 @@ import { HeldScheduler, KEY, Lines, journals, RUN, runRecord, Writer } from "./s
 let scheduler: HeldScheduler;
 let journal: Journal;
 let writer: Writer;
-let hub: Hub;
+let runLogs: RunLogRegistry;
 
 describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   beforeEach(async () => {
     scheduler = new HeldScheduler(patience);
     journal = await openJournal();
-    hub = createHub({ journal, scheduler, logger: new Lines() });
+    runLogs = createRunLogRegistry({ journal, scheduler, logger: new Lines() });
     writer = new Writer(journal);
     await writer.start();
   });
 
   /** The facts as one chunk, read live. */
   async function live(facts: readonly (readonly [Fact, Record<string, unknown>?])[]): Promise<Reader> {
-    const sink = hub.open(KEY, runRecord(), 1, 0);
+    const sink = runLogs.open(KEY, runRecord(), 1, 0);
     for (const [fact, values] of facts) sink.emit(fact, values);
     await scheduler.settle();
-    return hub.follow(KEY, runRecord(), { after: -1 });
+    return runLogs.follow(KEY, runRecord(), { after: -1 });
   }
 
   async function events(reader: Reader, modes: readonly StreamMode[], subgraphs = false) {
@@ -210,21 +210,21 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     });
 
     test("a reader that starts in the middle of a message finds its beginning, in memory and in storage", async () => {
-      const sink = hub.open(KEY, runRecord(), 1, 0);
+      const sink = runLogs.open(KEY, runRecord(), 1, 0);
       sink.emit(begin);
       await scheduler.settle();
       for (const word of ["a", "b", "c"]) {
         sink.emit({ t: "token", m: 0, text: word });
         await scheduler.settle();
       }
-      const whole = await events(hub.follow(KEY, runRecord(), { after: -1 }), ["messages-tuple"]);
-      const middle = (other: Hub) =>
+      const whole = await events(runLogs.follow(KEY, runRecord(), { after: -1 }), ["messages-tuple"]);
+      const middle = (other: RunLogRegistry) =>
         events(other.follow(KEY, runRecord({ event_mark: 99 }), { after: 7 }), ["messages-tuple"]);
       expect(whole.map(([id]) => id)).toEqual([2, 5, 8]);
-      // A new hub has nothing in memory, so it reads from storage.
-      const fresh = createHub({ journal, scheduler, logger: new Lines() });
+      // A new registry has nothing in memory, so it reads from storage.
+      const fresh = createRunLogRegistry({ journal, scheduler, logger: new Lines() });
       expect(await middle(fresh)).toEqual(whole.slice(2));
-      expect(await middle(hub)).toEqual(whole.slice(2));
+      expect(await middle(runLogs)).toEqual(whole.slice(2));
     });
 
     test("tokens whose message is lost are shown all the same", async () => {
@@ -281,15 +281,15 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   describe("sharing", () => {
     test("readers of the same view get the very same bytes; other views, or a place inside the chunk, their own", async () => {
       const first = await live([[{ t: "custom", ns: "", json: "1" }], [{ t: "custom", ns: "", json: "2" }]]);
-      const second = hub.follow(KEY, runRecord(), { after: -1 });
-      const inside = hub.follow(KEY, runRecord(), { after: 0 });
+      const second = runLogs.follow(KEY, runRecord(), { after: -1 });
+      const inside = runLogs.follow(KEY, runRecord(), { after: 0 });
       const bytes = await render(await segmentOf(first), view());
       expect(await render(await segmentOf(second), createView(["values", "custom"], false, sseFormat))).toBe(
         bytes,
       );
       const rest = await render(await segmentOf(inside), view());
       expect(textOf(rest)).toBe("event: custom\ndata: 2\nid: 1\n\n");
-      const third = hub.follow(KEY, runRecord(), { after: -1 });
+      const third = runLogs.follow(KEY, runRecord(), { after: -1 });
       expect(await render(await segmentOf(third), createView(["custom"], false, sseFormat))).not.toBe(bytes);
     });
 
@@ -302,7 +302,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     test("what has to be read is read once for all, and a failure is not kept", async () => {
       const [id = ""] = await writer.checkpoints([{ a: 1 }]);
       const first = await live([[checkpoint(id)]]);
-      const second = hub.follow(KEY, runRecord(), { after: -1 });
+      const second = runLogs.follow(KEY, runRecord(), { after: -1 });
       const segments = [await segmentOf(first), await segmentOf(second)] as const;
       const own = createView(["values"], false, sseFormat);
       const values = journal.sharedValues.bind(journal);

@@ -2,8 +2,12 @@ import { describe, expect, test } from "vitest";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Journal } from "../../src/ports/journal.ts";
-import type { Sink } from "../../src/ports/event-sink.ts";
-import { createHub, type Hub, type HubDeps } from "../../src/stream/hub.ts";
+import type { EventSink } from "../../src/ports/event-sink.ts";
+import {
+  createRunLogRegistry,
+  type RunLogRegistry,
+  type RunLogRegistryDeps,
+} from "../../src/stream/run-log-registry.ts";
 import type { Reader } from "../../src/stream/run-reader.ts";
 import { streamModes } from "../../src/model/run.ts";
 import { expectEqual } from "../fixtures/expect-equal.ts";
@@ -30,16 +34,16 @@ class Life {
   readonly scheduler: HeldScheduler;
   readonly inner: Journal;
   readonly gate: GatedJournal;
-  hub: Hub;
+  runLogs: RunLogRegistry;
   readonly #memory: boolean;
-  readonly #limits: HubDeps["limits"];
+  readonly #limits: RunLogRegistryDeps["limits"];
   readonly writer: Writer;
   readonly readers: { after: number; collector: Collector }[] = [];
   #attempt = 1;
   #message = -1;
   #checkpoints: readonly string[] = [];
   #commits: Promise<void>[] = [];
-  sink: Sink;
+  sink: EventSink;
 
   constructor(seed: number, inner: Journal, patience: number) {
     this.roll = dice(seed);
@@ -53,17 +57,23 @@ class Life {
       tail: { weight: 1 << 20, facts: 1 + this.roll(30) },
     };
     const { journal } = this.gate;
-    this.hub = this.#makeHub();
+    this.runLogs = this.#makeRunLogs();
     this.writer = new Writer(journal);
     if (this.roll(2) === 0) this.follow();
-    this.sink = this.hub.open(KEY, runRecord(), 1, 0);
+    this.sink = this.runLogs.open(KEY, runRecord(), 1, 0);
   }
 
-  #makeHub(): Hub {
+  #makeRunLogs(): RunLogRegistry {
     const sync = this.#memory ? "memory" : "os";
     const { scheduler } = this;
     const { journal } = this.gate;
-    return createHub({ journal, scheduler, logger: new Lines(), limits: this.#limits ?? {}, sync });
+    return createRunLogRegistry({
+      journal,
+      scheduler,
+      logger: new Lines(),
+      limits: this.#limits ?? {},
+      sync,
+    });
   }
 
   async begin(): Promise<void> {
@@ -159,7 +169,7 @@ class Life {
     const highest = Math.max(-1, ...this.readers.flatMap(({ collector }) => collector.ids));
     const after = this.roll(highest + 2) - 1;
     const run = runRecord({ event_mark: 1e9 });
-    this.readers.push({ after, collector: this.#collector(this.hub.follow(KEY, run, { after })) });
+    this.readers.push({ after, collector: this.#collector(this.runLogs.follow(KEY, run, { after })) });
   }
 
   async read(): Promise<void> {
@@ -182,7 +192,9 @@ class Life {
     const { events } = reader.collector;
     const last = events.at(-1)?.id ?? reader.after;
     reader.collector.reader.close();
-    reader.collector = this.#collector(this.hub.follow(KEY, runRecord({ event_mark: 1e9 }), { after: last }));
+    reader.collector = this.#collector(
+      this.runLogs.follow(KEY, runRecord({ event_mark: 1e9 }), { after: last }),
+    );
     reader.collector.events.push(...events);
   }
 
@@ -192,9 +204,9 @@ class Life {
     if (this.#memory && !this.gate.early) return;
     this.gate.crash();
     this.#commits = [];
-    this.hub.close();
+    this.runLogs.close();
     await this.scheduler.settle();
-    this.hub = this.#makeHub();
+    this.runLogs = this.#makeRunLogs();
     for (const reader of this.readers) this.#comeAgain(reader);
     await this.writer.reload();
     for (let i = this.roll(4); i > 0; i--) await this.read();
@@ -210,7 +222,7 @@ class Life {
   }
 
   #attemptAt(first: number): void {
-    this.sink = this.hub.open(KEY, runRecord(), 1, first);
+    this.sink = this.runLogs.open(KEY, runRecord(), 1, first);
     this.#message = -1;
     this.sink.emit({ t: "start", attempt: ++this.#attempt });
   }
@@ -227,10 +239,14 @@ class Life {
     for (const { collector } of this.readers) await collector.read();
   }
 
-  /** The output from storage alone, without this hub's memory. */
+  /** The output from storage alone, without the memory of this registry. */
   stored(after = -1): Collector {
     const ended = runRecord({ status: "success", next_event: this.sink.next });
-    const fresh = createHub({ journal: this.inner, scheduler: this.scheduler, logger: new Lines() });
+    const fresh = createRunLogRegistry({
+      journal: this.inner,
+      scheduler: this.scheduler,
+      logger: new Lines(),
+    });
     return new Collector(fresh.follow(KEY, ended, { after }));
   }
 }
@@ -254,7 +270,7 @@ describe.each(journals)("over $name", ({ open, patience }) => {
           expectEqual(collector.events, due, `seed ${seed}, after ${after}`);
         }
         for (const { collector } of life.readers) collector.reader.close();
-        expect(life.hub.counts, `seed ${seed}`).toEqual({ logs: 0, readers: 0, watches: 0 });
+        expect(life.runLogs.counts, `seed ${seed}`).toEqual({ logs: 0, readers: 0, watches: 0 });
         expect(life.scheduler.timers, `seed ${seed}`).toBe(0);
       }
     });

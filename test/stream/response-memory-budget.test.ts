@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ResponseMemoryBudget, type MemoryShare } from "../../src/stream/response-memory-budget.ts";
+import { ResponseMemoryBudget, type ResponseMemoryShare } from "../../src/stream/response-memory-budget.ts";
 import { HeldScheduler } from "./support.ts";
 
 const make = (scheduler = new HeldScheduler()) =>
@@ -99,7 +99,12 @@ test("a response waits until the tenant's others have been taken", async () => {
 test("a read in progress counts as much as the large value that was read last", async () => {
   const budget = make();
   const shares = Array.from({ length: 4 }, () => budget.share("a"));
-  const [first, second, third, fourth] = shares as [MemoryShare, MemoryShare, MemoryShare, MemoryShare];
+  const [first, second, third, fourth] = shares as [
+    ResponseMemoryShare,
+    ResponseMemoryShare,
+    ResponseMemoryShare,
+    ResponseMemoryShare,
+  ];
   expect(first.beforeRead()).toBeUndefined();
   first.afterRead(60);
   expect(second.beforeRead()).toBeUndefined();

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Fact } from "../../src/model/run-event.ts";
-import { createHub, type Hub } from "../../src/stream/hub.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { Collector } from "./reading.ts";
 import { GatedJournal, HeldScheduler, KEY, Lines, journals, RUN, runRecord, Writer } from "./support.ts";
 
@@ -9,7 +9,7 @@ const message: Fact = { t: "message", id: "m1", name: null, ns: "", meta: {} };
 
 let scheduler: HeldScheduler;
 let gate: GatedJournal;
-let hub: Hub;
+let runLogs: RunLogRegistry;
 let writer: Writer;
 let lines: Lines;
 
@@ -18,13 +18,13 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     scheduler = new HeldScheduler(patience);
     gate = new GatedJournal(await openJournal());
     lines = new Lines();
-    hub = createHub({ journal: gate.journal, scheduler, logger: lines });
+    runLogs = createRunLogRegistry({ journal: gate.journal, scheduler, logger: lines });
     writer = new Writer(gate.journal);
     await writer.start();
   });
 
-  const open = (first = 0) => hub.open(KEY, runRecord(), writer.thread.epoch, first);
-  const follow = (after = -1, run = runRecord()) => new Collector(hub.follow(KEY, run, { after }));
+  const open = (first = 0) => runLogs.open(KEY, runRecord(), writer.thread.epoch, first);
+  const follow = (after = -1, run = runRecord()) => new Collector(runLogs.follow(KEY, run, { after }));
 
   describe("ids", () => {
     test("each event of a fact takes one id, and emit returns the first of them", () => {
@@ -161,7 +161,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     });
 
     test("with sync: memory a fact is seen while it is still on its way", async () => {
-      hub = createHub({ journal: gate.journal, scheduler, logger: lines, sync: "memory" });
+      runLogs = createRunLogRegistry({ journal: gate.journal, scheduler, logger: lines, sync: "memory" });
       const reader = follow();
       const sink = open();
       gate.held = true;
@@ -173,7 +173,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
 
     test("a waiting reader is told once for a chunk, by one callback", async () => {
       const sink = open();
-      const reader = hub.follow(KEY, runRecord(), { after: -1 });
+      const reader = runLogs.follow(KEY, runRecord(), { after: -1 });
       let told = 0;
       reader.onReady(() => told++);
       for (let i = 0; i < 3; i++) expect(reader.next()).toBe("wait");
@@ -188,7 +188,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
 
     test("one reader's fault reaches neither the writer nor the other readers", async () => {
       const sink = open();
-      const bad = hub.follow(KEY, runRecord(), { after: -1 });
+      const bad = runLogs.follow(KEY, runRecord(), { after: -1 });
       bad.onReady(() => {
         throw new Error("mine alone");
       });
@@ -234,7 +234,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
         await scheduler.settle();
       }
       await writer.finish(sink);
-      expect(hub.counts.logs).toBe(0);
+      expect(runLogs.counts.logs).toBe(0);
       const reader = follow(1, runRecord({ status: "success", next_event: 5 }));
       expect(await reader.read()).toBe("end");
       expect(reader.ids).toEqual([2, 3, 4]);
@@ -249,18 +249,18 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       expect(await reader.read()).toBe("end");
       expect(reader.ids).toEqual([0]);
       reader.reader.close();
-      expect(hub.counts.logs).toBe(0);
+      expect(runLogs.counts.logs).toBe(0);
     });
 
     test("a log whose readers have all read its end is let go at once", async () => {
       const sink = open();
-      const reader = hub.follow(KEY, runRecord(), { after: -1 });
+      const reader = runLogs.follow(KEY, runRecord(), { after: -1 });
       reader.onReady(() => {
         if (reader.next() === "end") reader.close();
       });
       expect(reader.next()).toBe("wait");
       await writer.finish(sink);
-      expect(hub.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
+      expect(runLogs.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
       expect(scheduler.timers).toBe(0);
     });
 
@@ -269,9 +269,9 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       const slow = follow();
       sink.emit(custom(1));
       await writer.finish(sink);
-      expect(hub.counts.logs).toBe(1);
+      expect(runLogs.counts.logs).toBe(1);
       await scheduler.pass(60_000);
-      expect(hub.counts.logs).toBe(0);
+      expect(runLogs.counts.logs).toBe(0);
       expect(await slow.read()).toBe("end");
       expect(slow.ids).toEqual([0]);
       expect(scheduler.timers).toBe(0);
@@ -280,10 +280,10 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     test("a run that is dismissed ends its readers", async () => {
       const reader = follow();
       expect(await reader.read()).toBe("wait");
-      hub.dismiss(KEY, RUN);
+      runLogs.dismiss(KEY, RUN);
       expect(await reader.read()).toBe("end");
       reader.reader.close();
-      expect(hub.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
+      expect(runLogs.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
     });
   });
 
@@ -295,7 +295,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       sink.abandon();
       expect(await reader.read()).toBe("cut");
       expect(sink.emit(custom(1))).toBe(-1);
-      expect(hub.counts.logs).toBe(0);
+      expect(runLogs.counts.logs).toBe(0);
     });
 
     test("a publish that fails cuts the readers; they come again and wait for the next attempt", async () => {
@@ -330,12 +330,12 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       expect(await reader.read()).toBe("cut");
     });
 
-    test("closing the hub cuts everyone, now and later", async () => {
+    test("closing the registry cuts everyone, now and later", async () => {
       const sink = open();
       const reader = follow();
       await reader.read();
-      const over = hub.follow(KEY, runRecord({ status: "success" }), { after: -1 });
-      hub.close();
+      const over = runLogs.follow(KEY, runRecord({ status: "success" }), { after: -1 });
+      runLogs.close();
       expect(await reader.read()).toBe("cut");
       // The rest that it has not read is in storage, which closes next.
       expect(over.next()).toBe("cut");
@@ -388,7 +388,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   });
 
   test("what a log keeps in memory is bounded; a slow reader gets the rest from storage", async () => {
-    hub = createHub({
+    runLogs = createRunLogRegistry({
       journal: gate.journal,
       scheduler,
       logger: lines,
@@ -413,15 +413,15 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     expect(gate.reads).toBe(reads);
   });
 
-  /** A hub whose logs keep only one fact in memory. */
-  function small(sync: "os" | "memory" = "os"): Hub {
+  /** A registry whose logs keep only one fact in memory. */
+  function small(sync: "os" | "memory" = "os"): RunLogRegistry {
     const limits = { chunkFacts: 1, tail: { weight: 1e6, facts: 1 } };
-    return createHub({ journal: gate.journal, scheduler, logger: lines, sync, limits });
+    return createRunLogRegistry({ journal: gate.journal, scheduler, logger: lines, sync, limits });
   }
 
   describe("where storage and memory meet", () => {
     test("what storage has, but the writer has not been told of, is not shown", async () => {
-      hub = small();
+      runLogs = small();
       const reader = follow();
       const sink = open();
       for (let i = 0; i < 2; i++) sink.emit(custom(i));
@@ -452,7 +452,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     });
 
     test("what left memory while a read was on its way is read from storage", async () => {
-      hub = small("memory");
+      runLogs = small("memory");
       const first = open();
       first.emit(custom("old"));
       await scheduler.settle();
@@ -496,7 +496,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     });
 
     test("an attempt that was cut off in flight does not keep memory from being let go", async () => {
-      hub = small("memory");
+      runLogs = small("memory");
       const older = open();
       gate.held = true;
       older.emit(custom(0));

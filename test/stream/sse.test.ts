@@ -2,17 +2,17 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse, type SseOptions } from "../../src/http/sse.ts";
 import { TrafficCounts } from "../../src/http/response-counts.ts";
 import type { StreamMode } from "../../src/model/run.ts";
-import type { Sink } from "../../src/ports/event-sink.ts";
-import { createHub, type Hub } from "../../src/stream/hub.ts";
+import type { EventSink } from "../../src/ports/event-sink.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { sseFormat, createView } from "../../src/stream/rendering.ts";
 import { Peer } from "./peers.ts";
 import { GatedJournal, HeldScheduler, KEY, Lines, journals, runRecord, Writer } from "./support.ts";
 
 let scheduler: HeldScheduler;
 let gate: GatedJournal;
-let hub: Hub;
+let runLogs: RunLogRegistry;
 let writer: Writer;
-let sink: Sink;
+let sink: EventSink;
 let outcomes: string[];
 let traffic: TrafficCounts;
 
@@ -20,10 +20,10 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   beforeEach(async () => {
     scheduler = new HeldScheduler(patience);
     gate = new GatedJournal(await openJournal());
-    hub = createHub({ journal: gate.journal, scheduler, logger: new Lines() });
+    runLogs = createRunLogRegistry({ journal: gate.journal, scheduler, logger: new Lines() });
     writer = new Writer(gate.journal);
     await writer.start();
-    sink = hub.open(KEY, runRecord(), 1, 0);
+    sink = runLogs.open(KEY, runRecord(), 1, 0);
     outcomes = [];
     traffic = new TrafficCounts();
   });
@@ -32,7 +32,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   const event = (id: number, data: unknown) => `event: custom\ndata: ${JSON.stringify(data)}\nid: ${id}\n\n`;
 
   function pump(peer: Peer, after = -1, modes: StreamMode[] = ["custom"], over: Partial<SseOptions> = {}) {
-    const reader = hub.follow(KEY, runRecord(), { after });
+    const reader = runLogs.follow(KEY, runRecord(), { after });
     return pumpSse(reader, peer, {
       view: createView(modes, false, sseFormat),
       scheduler,
@@ -59,7 +59,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     expect(outcomes).toEqual(["ended"]);
     expect(traffic.streams).toBe(0);
     expect(scheduler.timers).toBe(0);
-    expect(hub.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
+    expect(runLogs.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
   });
 
   test("many small chunks that wait are joined into one write", async () => {
@@ -126,13 +126,13 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
 
   describe("a peer that does not keep up", () => {
     test("gets every event once it does, though nothing was kept for it", async () => {
-      hub = createHub({
+      runLogs = createRunLogRegistry({
         journal: gate.journal,
         scheduler,
         logger: new Lines(),
         limits: { tail: { weight: 2_000, facts: 8 } },
       });
-      sink = hub.open(KEY, runRecord(), 1, 0);
+      sink = runLogs.open(KEY, runRecord(), 1, 0);
       const peer = new Peer(1);
       pump(peer);
       const expected: string[] = [];
@@ -162,7 +162,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       expect(peer.state).toBe("closed");
       expect(outcomes).toEqual(["stalled"]);
       expect(scheduler.timers).toBe(0);
-      expect(hub.counts.readers).toBe(0);
+      expect(runLogs.counts.readers).toBe(0);
     });
 
     test("is waited for before the end", async () => {
@@ -198,7 +198,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     expect(peer.writes).toEqual([]);
     expect(outcomes).toEqual(["left"]);
     expect(scheduler.timers).toBe(0);
-    expect(hub.counts.readers).toBe(0);
+    expect(runLogs.counts.readers).toBe(0);
   });
 
   test("a peer that leaves while storage is being read", async () => {
@@ -206,7 +206,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     await writer.finish(sink);
     const peer = new Peer();
     gate.heldReads = true;
-    const reader = hub.follow(KEY, runRecord({ status: "success", next_event: 1 }), { after: -1 });
+    const reader = runLogs.follow(KEY, runRecord({ status: "success", next_event: 1 }), { after: -1 });
     const left = pumpSse(reader, peer, {
       view: createView(["custom"], false, sseFormat),
       scheduler,
@@ -225,7 +225,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     sink.emit({ t: "checkpoint", id: "c", ns: "", step: 0, input: false });
     await scheduler.settle();
     const inner = gate.journal;
-    hub = createHub({
+    runLogs = createRunLogRegistry({
       journal: new Proxy(inner, {
         get: (target, name) =>
           name === "checkpoint" ? () => Promise.reject(new Error("damaged")) : Reflect.get(target, name),
@@ -256,8 +256,8 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   test("another run's events, or a signal while it reads, change nothing", async () => {
     const peer = new Peer();
     gate.heldReads = true;
-    sink = hub.open(KEY, runRecord(), 1, 10);
-    const other = hub.open(KEY, runRecord({ run_id: "0199aaaa-0000-7000-8000-00000000000c" }), 1, 0);
+    sink = runLogs.open(KEY, runRecord(), 1, 10);
+    const other = runLogs.open(KEY, runRecord({ run_id: "0199aaaa-0000-7000-8000-00000000000c" }), 1, 0);
     pump(peer);
     emit("while it reads");
     other.emit({ t: "custom", ns: "", json: '"other"' });

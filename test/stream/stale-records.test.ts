@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { Journal } from "../../src/ports/journal.ts";
-import { createHub } from "../../src/stream/hub.ts";
-import { RenderDataLoader, SharedReads } from "../../src/stream/render-data-loader.ts";
+import { createRunLogRegistry } from "../../src/stream/run-log-registry.ts";
+import { RenderDataLoader, SharedCheckpointCache } from "../../src/stream/render-data-loader.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { listSpanPrefix, threadPrefix } from "../../src/storage/keys.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { encodeOrdinal } from "../../src/storage/sortable-numbers.ts";
 import { HeldKeyValueStore } from "../storage/held-key-value-store.ts";
 import { aCheckpoint, add, aRun, id, someEvents, threadKey, Writer } from "../storage/samples.ts";
@@ -21,8 +21,8 @@ async function ended(store = kv()) {
   await one.start(run);
   const events = someEvents(run.run_id, 0, 4);
   await one.settle({ ...run, next_event: 4 }, { events });
-  const hub = createHub({ journal, scheduler: deps.scheduler, logger: deps.logger });
-  return { journal, one, run, hub };
+  const runLogs = createRunLogRegistry({ journal, scheduler: deps.scheduler, logger: deps.logger });
+  return { journal, one, run, runLogs };
 }
 
 test.each([
@@ -33,8 +33,8 @@ test.each([
   ],
   ["starts anew where the run has never reached its last event", 9, [0, 1, 2, 3]],
 ])("a reader that comes again %s", async (_, after, expected) => {
-  const { one, run, hub } = await ended();
-  const reader = hub.follow(one.key, run, { after });
+  const { one, run, runLogs } = await ended();
+  const reader = runLogs.follow(one.key, run, { after });
   const seen: number[] = [];
   for (let is = true; is;) {
     const ready = new Promise<void>((resolve) => reader.onReady(resolve));
@@ -51,7 +51,7 @@ test.each([
 async function stateDuring(change: (journal: Journal, one: Writer) => Promise<unknown>) {
   const store = kv();
   const { journal, one, run } = await ended(store);
-  const shared = new SharedReads(async () => undefined);
+  const shared = new SharedCheckpointCache(async () => undefined);
   const data = new RenderDataLoader(
     { journal, memory: new ResponseMemoryBudget(deps.scheduler), shared },
     one.key,

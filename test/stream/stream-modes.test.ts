@@ -4,7 +4,7 @@ import { eventModes, type Fact } from "../../src/model/run-event.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { type RunRecord, type StreamMode, streamModes } from "../../src/model/run.ts";
-import { createHub } from "../../src/stream/hub.ts";
+import { createRunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { Collector } from "./reading.ts";
 import { HeldScheduler, KEY, Lines, RUN, runRecord, slowJournal, Writer } from "./support.ts";
 
@@ -152,15 +152,15 @@ const whole: readonly Emitted[] = [
 async function shown(facts: readonly Emitted[], mode: StreamMode, after = -1, subgraphs = false) {
   const journal = slowJournal();
   const scheduler = new HeldScheduler();
-  const hub = createHub({ journal, scheduler, logger: new Lines() });
+  const runLogs = createRunLogRegistry({ journal, scheduler, logger: new Lines() });
   await new Writer(journal).start(run);
-  const sink = hub.open(KEY, runRecord(), 1, 0);
+  const sink = runLogs.open(KEY, runRecord(), 1, 0);
   for (const [fact, values] of facts) {
     const known = fact.t === "checkpoint" ? (heads as Record<string, CheckpointHead>)[fact.id] : undefined;
     sink.emit(fact, values, known);
   }
   await scheduler.settle();
-  const reader = new Collector(hub.follow(KEY, run, { after }), [mode], subgraphs);
+  const reader = new Collector(runLogs.follow(KEY, run, { after }), [mode], subgraphs);
   await reader.read();
   const rest = reader.events.filter(({ event }) => event !== "metadata");
   return rest.map(({ id, event, data }) => [id, event, data] as const);

@@ -12,8 +12,8 @@ import type { Append, Journal } from "../../src/ports/journal.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import type { Cancel, Scheduler } from "../../src/ports/scheduler.ts";
-import type { Sink } from "../../src/ports/event-sink.ts";
-import { openStorage } from "../../src/storage/open.ts";
+import type { EventSink } from "../../src/ports/event-sink.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 
@@ -257,7 +257,7 @@ export class Writer {
   }
 
   /** Commits what `sink` has not sent yet with an append. */
-  async commit(sink: Sink, over: Partial<Append> = {}): Promise<void> {
+  async commit(sink: EventSink, over: Partial<Append> = {}): Promise<void> {
     const events = sink.take();
     try {
       await this.append(events === undefined ? over : { ...over, events });
@@ -269,7 +269,7 @@ export class Writer {
   }
 
   /** Stores the run's end with the last facts. */
-  async finish(sink: Sink, run: RunRecord = runRecord()): Promise<void> {
+  async finish(sink: EventSink, run: RunRecord = runRecord()): Promise<void> {
     const ended: RunRecord = { ...run, status: "success", ended_at: 1, next_event: sink.next };
     await this.commit(sink, { kind: "settled", runs: [ended] });
     sink.close();

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { RunRecord, RequestedThreadModes } from "../../src/model/run.ts";
 import type { Journal } from "../../src/ports/journal.ts";
-import { createHub, type Hub } from "../../src/stream/hub.ts";
-import { frameFormat } from "../../src/stream/websocket-frames.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
+import { webSocketFormat } from "../../src/stream/websocket-frames.ts";
 import { StreamPump } from "../../src/stream/stream-pump.ts";
 import type { ThreadReader } from "../../src/stream/thread-reader.ts";
-import { threadRenderer } from "../../src/stream/thread-rendering.ts";
+import { threadRenderer } from "../../src/stream/thread-stream-rendering.ts";
 import { SocketWriter } from "../../src/websocket/socket-writer.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
 import { FakeSocket } from "./peers.ts";
@@ -16,7 +16,7 @@ const storage = journals[1];
 describe("a thread's reader", () => {
   let scheduler: HeldScheduler;
   let journal: Journal;
-  let hub: Hub;
+  let runLogs: RunLogRegistry;
   let writer: Writer;
   /** The thread's event numbers of all shown events so far, in order. */
   let numbers: number[];
@@ -27,7 +27,7 @@ describe("a thread's reader", () => {
   beforeEach(async () => {
     scheduler = new HeldScheduler(storage.patience);
     journal = await storage.open();
-    hub = createHub({ journal, scheduler, logger: new Lines() });
+    runLogs = createRunLogRegistry({ journal, scheduler, logger: new Lines() });
     writer = new Writer(journal);
     await writer.append({ kind: "created" });
     numbers = [];
@@ -41,7 +41,7 @@ describe("a thread's reader", () => {
     const { next_event } = writer.thread;
     const run_id = `0199aaaa-0000-7000-8000-${String(order).padStart(12, "0")}`;
     const record: RunRecord = runRecord({ run_id, order, seq_base: next_event, event_mark: 1e6 });
-    const sink = hub.open(KEY, record, writer.thread.epoch + 1, 0);
+    const sink = runLogs.open(KEY, record, writer.thread.epoch + 1, 0);
     sink.emit({ t: "start", attempt: 1 });
     writer.thread = { ...writer.thread, active: run_id, next_run: order + 1 };
     const events = sink.take();
@@ -63,10 +63,10 @@ describe("a thread's reader", () => {
   }
 
   function watch(after: number, room = Number.POSITIVE_INFINITY, withEnds = false) {
-    const reader: ThreadReader = hub.followThread(KEY, after, withEnds);
+    const reader: ThreadReader = runLogs.followThread(KEY, after, withEnds);
     const socket = new FakeSocket(room);
     const modes: RequestedThreadModes = { modes: new Set(), runModes: ["custom"] };
-    const render = threadRenderer(reader, modes, (of) => frameFormat(false, of));
+    const render = threadRenderer(reader, modes, (of) => webSocketFormat(false, of));
     const pump = new StreamPump(reader, render, new SocketWriter(socket), {
       scheduler,
       logger: new Lines(),
@@ -112,7 +112,7 @@ describe("a thread's reader", () => {
     }
     for (const { pump } of watching) pump.left();
     await scheduler.settle();
-    expect(hub.counts).toMatchObject({ readers: 0, watches: 0 });
+    expect(runLogs.counts).toMatchObject({ readers: 0, watches: 0 });
   });
 
   test("one that keeps up looks nothing up when a run begins", async () => {
@@ -151,11 +151,11 @@ describe("a thread's reader", () => {
   test("the end of the server cuts those that wait, and those that come later", async () => {
     const one = watch(0);
     await scheduler.settle();
-    hub.close();
+    runLogs.close();
     await scheduler.settle();
     expect(one.socket.closed?.[0]).toBe(1012);
     expect(watch(0).socket.closed?.[0]).toBe(1012);
-    expect(hub.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
+    expect(runLogs.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
   });
 
   test("who does not keep up holds a cursor: what is left of a large chunk is read again", async () => {
@@ -168,7 +168,7 @@ describe("a thread's reader", () => {
       event_mark: 1e6,
     });
     writer.thread = { ...writer.thread, next_run: 2, active: record.run_id };
-    const sink = hub.open(KEY, record, writer.thread.epoch + 1, 0);
+    const sink = runLogs.open(KEY, record, writer.thread.epoch + 1, 0);
     await writer.start(record);
     for (let i = 0; i < 20; i++) sink.emit({ t: "custom", ns: "", json: JSON.stringify("y".repeat(20_000)) });
     await scheduler.settle();

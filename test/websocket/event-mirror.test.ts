@@ -16,8 +16,8 @@ import { createRuns } from "../../src/service/runs.ts";
 import { visibleThread } from "../../src/service/threads.ts";
 import { createThreadProtocol } from "../../src/service/thread-protocol.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
-import type { Sink } from "../../src/ports/event-sink.ts";
-import { createHub, type Hub } from "../../src/stream/hub.ts";
+import type { EventSink } from "../../src/ports/event-sink.ts";
+import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { sseFormat, createView } from "../../src/stream/rendering.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
@@ -44,7 +44,7 @@ function reading() {
     system,
     journal,
     catalog: unasked,
-    hub,
+    runLogs,
     clock: new SimulatedClock(),
     engine: unasked,
     newId: unasked,
@@ -57,7 +57,7 @@ function reading() {
     events: { send: notAsked },
     protocol: createThreadProtocol({
       journal,
-      hub,
+      runLogs,
       runs,
       threads: { state: notAsked },
       states: { at: notAsked },
@@ -68,9 +68,9 @@ function reading() {
 
 let scheduler: HeldScheduler;
 let gate: GatedJournal;
-let hub: Hub;
+let runLogs: RunLogRegistry;
 let writer: Writer;
-let sink: Sink;
+let sink: EventSink;
 const OWN: readonly StreamMode[] = ["values", "updates", "messages-tuple", "custom"];
 const { kwargs } = runRecord();
 const run: RunRecord = runRecord({ event_mark: 1000, kwargs: { ...kwargs, stream_mode: OWN } });
@@ -79,10 +79,10 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
   beforeEach(async () => {
     scheduler = new HeldScheduler(patience);
     gate = new GatedJournal(await openJournal());
-    hub = createHub({ journal: gate.journal, scheduler, logger: new Lines() });
+    runLogs = createRunLogRegistry({ journal: gate.journal, scheduler, logger: new Lines() });
     writer = new Writer(gate.journal);
     await writer.start(run);
-    sink = hub.open(KEY, runRecord(), 1, 0);
+    sink = runLogs.open(KEY, runRecord(), 1, 0);
   });
 
   function request(path: string, query = "", headers: Record<string, string> = {}): HttpRequest {
@@ -174,7 +174,7 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
     ["messages-tuple", ["messages-tuple"]],
   ])("the mirror is the SSE, event for event: %s", async (query, modes) => {
     const peer = new Peer();
-    pumpSse(hub.follow(KEY, run, { after: -1 }), peer, {
+    pumpSse(runLogs.follow(KEY, run, { after: -1 }), peer, {
       view: createView(modes, false, sseFormat),
       scheduler,
       logger: new Lines(),
@@ -266,7 +266,7 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
       expect(socket.closed?.[0]).toBe(1013);
       expect(socket.closed?.[1]).toMatch(/last_event_id/);
       expect(scheduler.timers).toBe(0);
-      expect(hub.counts.readers).toBe(0);
+      expect(runLogs.counts.readers).toBe(0);
     });
   });
 
@@ -281,7 +281,7 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
     const socket = await connect();
     expect(sockets.open).toBe(before + 1);
     socket.close(1001, "");
-    expect(hub.counts.readers).toBe(0);
+    expect(runLogs.counts.readers).toBe(0);
     expect(sockets.open).toBe(before);
     const answer = upgrade(PATH);
     if (answer.kind !== "accept") throw new TypeError("refused");
@@ -289,7 +289,7 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
     answer.open(early);
     early.close(1001, "");
     await scheduler.settle();
-    expect(hub.counts.readers).toBe(0);
+    expect(runLogs.counts.readers).toBe(0);
     expect(sockets.open).toBe(before);
   });
 
@@ -312,7 +312,7 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
       const answer = serving({}, changed)(request(path as string, "stream_mode=custom"));
       if (answer.kind !== "accept") throw new TypeError(answer.body);
       answer.open(new FakeSocket());
-      for (let i = 0; i < 20 && hub.counts.readers === 0; i++) await scheduler.settle();
+      for (let i = 0; i < 20 && runLogs.counts.readers === 0; i++) await scheduler.settle();
       sink.emit({ t: "custom", ns: "", json: JSON.stringify("x".repeat(LARGE_OUTPUT)) });
       for (let i = 0; i < 20 && owners.length === 0; i++) await scheduler.settle();
       expect(owners).toEqual([`${KEY.tenant} ann`]);

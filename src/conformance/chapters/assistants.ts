@@ -1,5 +1,5 @@
-import { defineChapter, UNKNOWN_ID } from "../check.ts";
-import { aList, anObject, aTimestamp, aUuid, expectMatch, expectRefusal } from "../pattern.ts";
+import { defineChapter, UNKNOWN_ID } from "../conformance-check.ts";
+import { aList, anObject, aTimestamp, aUuid, expectMatch, expectRefusal } from "../response-pattern.ts";
 
 export const assistantChecks = defineChapter("assistants", {
   "each graph has a default assistant, made by the system": async ({ client }) => {

@@ -1,5 +1,5 @@
-import { defineChapter, UNKNOWN_ID } from "../check.ts";
-import { anything, aUuid, expectMatch, expectRefusal } from "../pattern.ts";
+import { defineChapter, UNKNOWN_ID } from "../conformance-check.ts";
+import { anything, aUuid, expectMatch, expectRefusal } from "../response-pattern.ts";
 
 /** A yearly schedule, so that no cron fires during the checks, unless they run at the start of the first of January. */
 const YEARLY = "0 0 1 1 *";

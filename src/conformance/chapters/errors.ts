@@ -1,6 +1,6 @@
-import { defineChapter, type TestedServer, UNKNOWN_ID } from "../check.ts";
+import { defineChapter, type TestedServer, UNKNOWN_ID } from "../conformance-check.ts";
 import { HeldRuns } from "../held-runs.ts";
-import { aText, expectMatch, oneOf } from "../pattern.ts";
+import { aText, expectMatch, oneOf } from "../response-pattern.ts";
 
 async function expectStatus(
   { http }: TestedServer,

@@ -1,5 +1,5 @@
-import { defineChapter, type TestedServer } from "../check.ts";
-import { aText, expectMatch, expectRefusal } from "../pattern.ts";
+import { defineChapter, type TestedServer } from "../conformance-check.ts";
+import { aText, expectMatch, expectRefusal } from "../response-pattern.ts";
 
 interface Question {
   readonly id: string;

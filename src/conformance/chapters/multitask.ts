@@ -1,6 +1,6 @@
-import { defineChapter } from "../check.ts";
+import { defineChapter } from "../conformance-check.ts";
 import { HeldRuns, waitUntil } from "../held-runs.ts";
-import { expectMatch, expectRefusal } from "../pattern.ts";
+import { expectMatch, expectRefusal } from "../response-pattern.ts";
 
 export const multitaskChecks = defineChapter("multitask strategies", {
   "reject: the second run is refused with 409, however it is started": async (server) => {

@@ -1,6 +1,6 @@
-import { defineChapter, UNKNOWN_ID } from "../check.ts";
+import { defineChapter, UNKNOWN_ID } from "../conformance-check.ts";
 import { HeldRuns, waitUntil } from "../held-runs.ts";
-import { aTimestamp, aUuid, expectMatch, expectRefusal, nullOrAbsent } from "../pattern.ts";
+import { aTimestamp, aUuid, expectMatch, expectRefusal, nullOrAbsent } from "../response-pattern.ts";
 
 const done = { topic: "tea", log: ["first about tea", "second after 1"] };
 

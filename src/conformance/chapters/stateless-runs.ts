@@ -1,6 +1,6 @@
-import { defineChapter } from "../check.ts";
+import { defineChapter } from "../conformance-check.ts";
 import { waitUntil } from "../held-runs.ts";
-import { aUuid, expectMatch, expectRefusal } from "../pattern.ts";
+import { aUuid, expectMatch, expectRefusal } from "../response-pattern.ts";
 
 const done = { topic: "tea", log: ["first about tea", "second after 1"] };
 

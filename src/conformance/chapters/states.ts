@@ -1,5 +1,13 @@
-import { defineChapter, type TestedServer, UNKNOWN_ID } from "../check.ts";
-import { anything, aText, aTimestamp, aUuid, expectMatch, expectRefusal, nullOrAbsent } from "../pattern.ts";
+import { defineChapter, type TestedServer, UNKNOWN_ID } from "../conformance-check.ts";
+import {
+  anything,
+  aText,
+  aTimestamp,
+  aUuid,
+  expectMatch,
+  expectRefusal,
+  nullOrAbsent,
+} from "../response-pattern.ts";
 
 /** Creates a thread, runs the graph `steps` on it to its end, and returns the thread's id. */
 async function stepped({ client }: TestedServer): Promise<string> {

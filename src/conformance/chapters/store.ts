@@ -1,5 +1,5 @@
-import { defineChapter, type TestedServer } from "../check.ts";
-import { anything, aTimestamp, expectMatch, nullOrAbsent, oneOf } from "../pattern.ts";
+import { defineChapter, type TestedServer } from "../conformance-check.ts";
+import { anything, aTimestamp, expectMatch, nullOrAbsent, oneOf } from "../response-pattern.ts";
 
 /** Returns a namespace that no other check uses. */
 async function freshNamespace({ client }: TestedServer): Promise<string[]> {

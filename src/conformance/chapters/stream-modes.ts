@@ -1,6 +1,6 @@
-import { defineChapter, type TestedServer } from "../check.ts";
+import { defineChapter, type TestedServer } from "../conformance-check.ts";
 import type { SentEvent } from "../http-client.ts";
-import { aList, anObject, aText, aTimestamp, aUuid, expectMatch, oneOf } from "../pattern.ts";
+import { aList, anObject, aText, aTimestamp, aUuid, expectMatch, oneOf } from "../response-pattern.ts";
 
 const human = { messages: [{ role: "user", content: "hi", id: "u1" }] };
 

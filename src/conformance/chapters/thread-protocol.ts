@@ -1,6 +1,6 @@
-import { defineChapter, type TestedServer } from "../check.ts";
+import { defineChapter, type TestedServer } from "../conformance-check.ts";
 import type { SentEvent } from "../http-client.ts";
-import { aText, aUuid, expectMatch } from "../pattern.ts";
+import { aText, aUuid, expectMatch } from "../response-pattern.ts";
 
 /** An event of the thread-centric protocol, version 2. */
 interface ProtocolEvent {

@@ -1,5 +1,5 @@
-import { defineChapter, UNKNOWN_ID } from "../check.ts";
-import { aTimestamp, aUuid, expectMatch, expectRefusal, nullOrAbsent } from "../pattern.ts";
+import { defineChapter, UNKNOWN_ID } from "../conformance-check.ts";
+import { aTimestamp, aUuid, expectMatch, expectRefusal, nullOrAbsent } from "../response-pattern.ts";
 
 export const threadChecks = defineChapter("threads", {
   "a new thread is idle and has no values": async ({ client }) => {

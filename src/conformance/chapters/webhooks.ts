@@ -1,5 +1,5 @@
-import { defineChapter } from "../check.ts";
-import { anObject, aTimestamp, aUuid, expectMatch } from "../pattern.ts";
+import { defineChapter } from "../conformance-check.ts";
+import { anObject, aTimestamp, aUuid, expectMatch } from "../response-pattern.ts";
 import { receiveWebhook } from "../webhook-receiver.ts";
 
 const dated = { run_started_at: aTimestamp, run_ended_at: aTimestamp, webhook_sent_at: aTimestamp };

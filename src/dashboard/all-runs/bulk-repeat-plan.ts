@@ -1,53 +1,78 @@
 import { getRun, getThread } from "../api/client.ts";
-import { type ApiRunStatus, type FoundRun, hasRunEnded } from "../api/records.ts";
+import { type ApiRunStatus, type FoundRun, hasRunEnded, type Thread } from "../api/records.ts";
 import {
-  dependsOnThread,
   findRepeatObstacle,
+  questionsLostByRepeat,
   REPEAT_OBSTACLE_TEXTS,
   type RepeatObstacle,
 } from "../live/repeat-obstacle.ts";
+import { isNotFound } from "../api-errors.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 
-type BulkRepeatObstacle = RepeatObstacle | "unfinished";
+type BulkRepeatObstacle = RepeatObstacle | "unfinished" | "deleted";
 
-/** For each selected run, the reason why it will not be run again, or null if it will. */
-export type RepeatPlan = ReadonlyMap<FoundRun, BulkRepeatObstacle | null>;
+export interface RepeatPlan {
+  /** For each selected run, the reason why it will not be run again, or null if it will. */
+  readonly obstacles: ReadonlyMap<FoundRun, BulkRepeatObstacle | null>;
+  /** The ids of the threads whose pending questions the new runs drop. */
+  readonly unanswered: ReadonlySet<string>;
+}
 
-/**
- * Decides which of the selected runs will be run again. Reads each ended run, and its thread if the decision depends
- * on the thread's state.
- */
+/** Decides which of the selected runs will be run again. Reads each ended run and its thread. */
 export async function planRepeat(runs: readonly FoundRun[]): Promise<RepeatPlan> {
+  const threads = new Map<string, Promise<Thread>>();
+  const unanswered = new Set<string>();
   const find = async (found: FoundRun): Promise<BulkRepeatObstacle | null> => {
     if (!hasRunEnded(found)) return "unfinished";
-    const run = await getRun(found.thread_id, found.run_id);
-    return dependsOnThread(run) ? findRepeatObstacle(run, await getThread(run.thread_id)) : null;
+    const { thread_id: id } = found;
+    const reading = threads.get(id) ?? getThread(id);
+    threads.set(id, reading);
+    const records = await Promise.all([getRun(id, found.run_id), reading]).catch((cause: unknown) => {
+      if (isNotFound(cause)) return null;
+      throw cause;
+    });
+    if (records === null) return "deleted";
+    const [run, thread] = records;
+    if (questionsLostByRepeat(run, thread).length > 0) unanswered.add(id);
+    return findRepeatObstacle(run, thread);
   };
-  return new Map(await Promise.all(runs.map(async (run) => [run, await find(run)] as const)));
+  const obstacles = new Map(await Promise.all(runs.map(async (run) => [run, await find(run)] as const)));
+  return { obstacles, unanswered };
 }
 
 /** The text in the row of a run that was skipped by *Run again*, by the reason. */
-export const LEFT_OUT_TEXTS: { readonly [O in BulkRepeatObstacle]: string } = {
+export const REPEAT_SKIP_TEXTS: { readonly [O in BulkRepeatObstacle]: string } = {
   ...REPEAT_OBSTACLE_TEXTS,
   unfinished: "The run has not ended yet",
+  deleted: "The run or its thread has been deleted",
 };
 
-export const runsToRepeat = (plan: RepeatPlan): readonly FoundRun[] =>
-  [...plan].filter(([, obstacle]) => obstacle === null).map(([run]) => run);
+export const runsToRepeat = ({ obstacles }: RepeatPlan): readonly FoundRun[] =>
+  [...obstacles].filter(([, obstacle]) => obstacle === null).map(([run]) => run);
 
-/** Returns a text with the number of runs of each status that will run again, and the numbers of skipped runs. */
+/**
+ * Returns a text with the number of runs of each status that will run again, the numbers of skipped runs, and the
+ * number of threads that lose a question.
+ */
 export function repeatSummary(plan: RepeatPlan): string {
   const runs = runsToRepeat(plan);
   const counted = (Object.keys(RUN_STATUS_TEXTS) as ApiRunStatus[]).flatMap((status) => {
     const count = runs.filter((run) => run.status === status).length;
     return count === 0 ? [] : [`${count} ${RUN_STATUS_TEXTS[status]}`];
   });
-  const unfinished = [...plan.values()].filter((obstacle) => obstacle === "unfinished").length;
-  const others = plan.size - runs.length - unfinished;
+  const { obstacles, unanswered } = plan;
+  const unfinished = [...obstacles.values()].filter((obstacle) => obstacle === "unfinished").length;
+  const others = obstacles.size - runs.length - unfinished;
   const left = [
     ...(others === 0 ? [] : [`${others} that cannot be run again`]),
     ...(unfinished === 0 ? [] : [`${unfinished} not ended yet`]),
   ];
-  const sum = `${new Intl.ListFormat("en-GB").format(counted)} runs will run again.`;
-  return left.length === 0 ? sum : `${sum} Skipped: ${left.join(", ")}.`;
+  const lost =
+    unanswered.size === 0
+      ? ""
+      : unanswered.size === 1
+        ? " 1 thread waits for an answer: the new run drops the question."
+        : ` ${unanswered.size} threads wait for an answer: the new runs drop the questions.`;
+  const sum = `${new Intl.ListFormat("en-GB").format(counted)} ${runs.length === 1 ? "run" : "runs"} will run again.`;
+  return `${sum}${left.length === 0 ? "" : ` Skipped: ${left.join(", ")}.`}${lost}`;
 }

@@ -14,8 +14,8 @@ export interface StartedRuns {
 }
 
 /**
- * Returns a new id for the runs of one bulk action. It begins with a letter, so that the search does not take it for a
- * number.
+ * Returns a new id for the runs of one bulk action. It begins with a letter, because the filter `batch={id}` would read
+ * an id of digits as a number.
  */
 export function newBatchId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
@@ -25,13 +25,13 @@ export function newBatchId(): string {
 /** Reads the current statuses of the started runs. `most`: the largest number of runs to read. */
 export async function readStartedRuns(started: StartedRuns, most: number): Promise<StartedRuns> {
   const { batch, first } = started;
-  // `created_after` spares the server a search through all older runs.
+  // With `created_after`, the server does not search through all older runs.
   const created_after = new Date(Date.parse(first.created_at) - 1).toISOString();
   const { runs } = await findRuns({ metadata: { batch }, created_after }, most, null);
   return { ...started, statuses: new Map(runs.map(({ run_id, status }) => [run_id, status])) };
 }
 
-export const areAllDone = ({ statuses }: StartedRuns): boolean =>
+export const haveAllRunsEnded = ({ statuses }: StartedRuns): boolean =>
   [...statuses.values()].every((status) => hasRunEnded({ status }));
 
 /**

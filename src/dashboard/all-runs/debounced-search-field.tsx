@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 /** Milliseconds without a key press after which a typed filter is applied. */
 const SETTLE_MS = 400;
 
-interface TypedFilterProps {
+interface DebouncedSearchFieldProps {
   readonly label: string;
   /** The filter that is applied now, as in the address. */
   readonly value: string;
@@ -11,11 +11,11 @@ interface TypedFilterProps {
 }
 
 /** A text field for a filter. Calls `onSettle` when the user pauses typing, or at once with Enter. */
-export function TypedFilter({ label, value, onSettle }: TypedFilterProps) {
+export function DebouncedSearchField({ label, value, onSettle }: DebouncedSearchFieldProps) {
   const [text, setText] = useState(value);
   /**
-   * The filter that this field last reported or received. If `value` differs from it, the address was changed
-   * elsewhere.
+   * The filter that this field last reported or received. If `value` differs, the address was changed by something
+   * else.
    */
   const known = useRef(value);
   const apply = (typed: string) => {

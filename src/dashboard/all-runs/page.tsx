@@ -4,9 +4,9 @@ import { currentLocation, navigate } from "../app/page-location.ts";
 import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { freeWords } from "../threads/thread-search-filter.ts";
-import { cronOrigin, PERIODS, RUN_LIST_STATUSES, runListStatusText } from "./run-filter.ts";
-import { AllRunsList } from "./run-list.tsx";
-import { TypedFilter } from "./debounced-search-field.tsx";
+import { cronFilterValue, RUN_LIST_PERIODS, RUN_LIST_STATUSES, runListStatusText } from "./run-filter.ts";
+import { AllRunsList } from "./all-runs-list.tsx";
+import { DebouncedSearchField } from "./debounced-search-field.tsx";
 
 /** The largest number of crons that are offered as filters. */
 const MAX_CRONS = 100;
@@ -41,7 +41,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
     </select>
   );
   const text = (name: string, label: string) => (
-    <TypedFilter label={label} value={valueOf(name)} onSettle={(value) => want(name, value)} />
+    <DebouncedSearchField label={label} value={valueOf(name)} onSettle={(value) => want(name, value)} />
   );
   return (
     <article class="page all-runs">
@@ -53,7 +53,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
         ])}
         {choice("since", "Created", [
           ["", "Any time"],
-          ...PERIODS.map(([name, label]) => [name, label] as const),
+          ...RUN_LIST_PERIODS.map(([name, label]) => [name, label] as const),
         ])}
         {choice("graph", "Graph", [["", "Any graph"], ...graphs.map((graph) => [graph, graph] as const)])}
         {choice("assistant", "Assistant", [
@@ -66,7 +66,9 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
           ["api", "From the API"],
           ["socket", "From a WebSocket"],
           ["timer", "From a timer"],
-          ...crons.map(({ cron_id, schedule }) => [cronOrigin(cron_id), `From cron ${schedule}`] as const),
+          ...crons.map(
+            ({ cron_id, schedule }) => [cronFilterValue(cron_id), `From cron ${schedule}`] as const,
+          ),
         ])}
         {text("error", "Error contains…")}
         {text("of", "Thread ID or metadata name=value")}

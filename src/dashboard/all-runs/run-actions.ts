@@ -16,7 +16,11 @@ export interface ActionResult {
  * Carries out an action on one run. A run that the action starts gets `batch` in its metadata. Never rejects: errors
  * are in the result.
  */
-export async function applyToRun(action: BulkRunAction, run: FoundRun, batch: string): Promise<ActionResult> {
+export async function applyRunAction(
+  action: BulkRunAction,
+  run: FoundRun,
+  batch: string,
+): Promise<ActionResult> {
   const { thread_id: thread, run_id: id } = run;
   if (action === "cancel" ? hasRunEnded(run) : !hasRunEnded(run))
     return {

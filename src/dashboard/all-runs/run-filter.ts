@@ -1,4 +1,4 @@
-import { FROM_DASHBOARD } from "../api/client.ts";
+import { DASHBOARD_RUN_METADATA } from "../api/client.ts";
 import { type ApiRunStatus, RUN_STATUSES, type RunListFilter } from "../api/records.ts";
 import { RUN_STATUS_TEXTS, WAITING_OR_PAUSED } from "../live/status-texts.ts";
 import { threadFilterOf } from "../threads/thread-search-filter.ts";
@@ -7,7 +7,7 @@ import { threadFilterOf } from "../threads/thread-search-filter.ts";
  * The periods by which a list of runs can be filtered: the value in the address, the label, and the length in
  * milliseconds.
  */
-export const PERIODS = [
+export const RUN_LIST_PERIODS = [
   ["hour", "Last hour", 3_600_000],
   ["day", "Last 24 hours", 86_400_000],
   ["week", "Last 7 days", 7 * 86_400_000],
@@ -31,7 +31,7 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
   const status = RUN_LIST_STATUSES.find((one) => one === valueOf("status"));
   const { ids: [thread_id] = [], metadata } = threadFilterOf({ text: valueOf("of"), status: "", graph: "" });
   const { metadata: from, origin, without_metadata } = originFilterOf(valueOf("from"));
-  const period = PERIODS.find(([name]) => name === valueOf("since"));
+  const period = RUN_LIST_PERIODS.find(([name]) => name === valueOf("since"));
   return {
     ...(status === "paused"
       ? { status: "success" as const, paused: true as const }
@@ -50,14 +50,14 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
 const CRON = "cron:";
 
 /** Returns the value of the query parameter `from` with which the list of runs shows the runs of a cron. */
-export const cronOrigin = (id: string): string => `${CRON}${id}`;
+export const cronFilterValue = (id: string): string => `${CRON}${id}`;
 
 function originFilterOf(from: string): Pick<RunListFilter, "metadata" | "origin" | "without_metadata"> {
-  // Runs that the dashboard starts also come over HTTP, and so do runs of a cron that a request starts instead of the
-  // schedule. Both are marked in their metadata, and left out here.
+  // Two other kinds of runs come over HTTP: those that the dashboard starts, and those that a user starts with *Run
+  // now* of a cron. They are recognised by their metadata, and left out here.
   if (from === "api")
-    return { origin: "http", without_metadata: [...Object.keys(FROM_DASHBOARD), "cron_id"] };
+    return { origin: "http", without_metadata: [...Object.keys(DASHBOARD_RUN_METADATA), "cron_id"] };
   if (from === "socket" || from === "timer") return { origin: from };
-  if (from === "dashboard") return { metadata: FROM_DASHBOARD };
+  if (from === "dashboard") return { metadata: DASHBOARD_RUN_METADATA };
   return from.startsWith(CRON) ? { metadata: { cron_id: from.slice(CRON.length) } } : {};
 }

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { FoundRun } from "../api/records.ts";
 import { runAction } from "../app/notices.ts";
-import { Confirm } from "../components/dialogs.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
 import { useResource } from "../components/use-resource.ts";
 import {
   findResumeObstacle,
@@ -9,13 +9,12 @@ import {
   type ResumeObstacle,
   resumableCount,
   resumeSummary,
-} from "./resumable-runs.ts";
+} from "./resume-obstacle.ts";
 import { planRepeat, runsToRepeat, type RepeatPlan, repeatSummary } from "./bulk-repeat-plan.ts";
 import type { BulkRunAction } from "./run-actions.ts";
 
 interface SelectionBarProps {
   readonly selected: readonly FoundRun[];
-  /** Whether an action is in progress. */
   readonly isBusy: boolean;
   readonly onAction: (action: BulkRunAction) => void;
   readonly onClear: () => void;
@@ -25,14 +24,13 @@ interface SelectionBarProps {
 export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionBarProps) {
   const [isDeleting, setDeleting] = useState(false);
   const [repeating, setRepeating] = useState<RepeatPlan | null>(null);
-  /** Asks for confirmation if more than one run would be started. */
+  /** Runs the selected runs again. Asks for confirmation first if this starts several runs or drops a question. */
   const repeat = async () => {
     const plan = await planRepeat(selected);
-    if (runsToRepeat(plan).length > 1) setRepeating(plan);
+    if (runsToRepeat(plan).length > 1 || plan.unanswered.size > 0) setRepeating(plan);
     else onAction("retry");
   };
-  // The result is kept for each run. Otherwise, a click on another row would read the threads of all selected runs
-  // again.
+  // Kept by run id: otherwise, selecting one more row would read the threads of all selected runs again.
   const known = useMemo(() => new Map<string, Promise<ResumeObstacle | null>>(), []);
   const obstacleOf = (run: FoundRun) => {
     const found = known.get(run.run_id) ?? findResumeObstacle(run);
@@ -83,17 +81,16 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
         <em>Run again</em> sends the same input again, to the thread's current state: all tasks run.
       </p>
       {repeating !== null && (
-        <Confirm
-          title={`Run ${runsToRepeat(repeating).length} runs again?`}
+        <ConfirmDialog
+          title={`Run ${runsToRepeat(repeating).length} ${runsToRepeat(repeating).length === 1 ? "run" : "runs"} again?`}
           text={`${repeatSummary(repeating)} The input of each is sent again, to the current state of its thread: all tasks run.`}
           yes="Run again"
-
           onYes={() => onAction("retry")}
           onClose={() => setRepeating(null)}
         />
       )}
       {isDeleting && (
-        <Confirm
+        <ConfirmDialog
           title={`Delete ${selected.length === 1 ? "the run" : `${selected.length} runs`}?`}
           text="This permanently deletes them, their events and the states that they made."
           yes="Delete"

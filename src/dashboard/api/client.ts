@@ -9,9 +9,9 @@ import type {
   FoundRun,
   RunListFilter,
   StoreItem,
-  WebhookRow,
+  WebhookDeliveryRow,
   JsonRecord,
-  ServerHistory,
+  ServerMetricsHistory,
   ThreadListOrder,
   InterruptQuestion,
   Run,
@@ -20,18 +20,17 @@ import type {
   Thread,
   ThreadListFilter,
   ThreadRow,
-  StateHead,
+  StateSummary,
   ShortenedState,
   ThreadState,
   WaitingThread,
 } from "./records.ts";
 
-/** The public API of the server: one function for each request. */
+/** The requests to the server's public API. */
 
 /**
  * Encodes an id as one segment of a path.
- * @throws RequestError 422 for an empty id, `.` and `..`, because browsers resolve dot segments even if they are
- * encoded
+ * @throws RequestError 422 for `.` and `..`, which browsers resolve even if they are encoded, and for an empty id
  */
 function part(id: string): string {
   if (/^\.{0,2}$/.test(id)) throw new RequestError(422, `"${id}" is not a valid ID.`);
@@ -50,8 +49,8 @@ const SORTING = {
 export interface ThreadListPage {
   readonly rows: readonly ThreadRow[];
   /**
-   * The number of matching threads. The server may count only up to some number beyond this page, which is enough to
-   * show that more pages follow.
+   * The number of matching threads. It may be too low, but is always larger than the end of this page if more pages
+   * follow.
    */
   readonly total: number;
 }
@@ -81,15 +80,15 @@ export interface WaitingThreads {
 }
 
 /**
- * Up to this number, waiting threads are sorted by how long they have waited, for which the server reads all of them
- * (104 ms for 3,000, on a busy machine, 2026-11-26). More threads are sorted by their last change, for which the server
- * has an index. A thread's last change is later than its question if its metadata was edited since.
+ * The largest number of waiting threads that are sorted by how long they have waited. The server has no index for this
+ * order, and reads all of them: 104 ms for 3,000, on a busy machine, 2026-11-26.
  */
 const MAX_EXACT_ORDER = 1_000;
 
 /**
  * Lists the threads that wait for an answer or at a breakpoint, longest wait first. More than {@link MAX_EXACT_ORDER}
- * threads are sorted by their last change.
+ * threads are sorted by their last change, for which the server has an index. Editing a thread's metadata counts as a
+ * change.
  */
 export async function listWaitingThreads(
   offset: number,
@@ -105,8 +104,8 @@ export async function listWaitingThreads(
 }
 
 /**
- * Reads some values of each thread's state. `extract`: the path of each value, by the name under which the value is
- * returned.
+ * Reads some values of each thread's state. `extract` gives a name to the path of each value, such as `values.topic`;
+ * `extracted` has the values by these names.
  */
 export const fetchThreadValues = (
   ids: readonly string[],
@@ -123,7 +122,7 @@ export const getThreadCount = (filter: ThreadListFilter, signal?: AbortSignal): 
 export const createThread = (metadata: JsonRecord): Promise<Thread> =>
   fetchJson("threads", { body: { metadata } });
 /**
- * Reads a thread without its state, which may be large. Uses the search, because only a search can select fields.
+ * Reads a thread without its state, which may be large. Uses a search, because only searches can leave out the state.
  * @throws RequestError 404 if there is no such thread
  */
 export async function getThread(id: string, signal?: AbortSignal): Promise<Thread> {
@@ -136,33 +135,52 @@ export async function getThread(id: string, signal?: AbortSignal): Promise<Threa
 export const updateThread = (id: string, metadata: JsonRecord) =>
   sendRequest(`threads/${part(id)}`, { method: "PATCH", body: { metadata } });
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
-export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
+export const listPendingQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
   fetchJson(`threads/${part(id)}/interrupts`);
 /** Lists the events that a thread's XState machine accepts now. */
 export const getPossibleEvents = (id: string): Promise<{ readonly events: readonly PossibleEvent[] }> =>
   fetchJson(`threads/${part(id)}/events/possible`);
 export const postMachineEvent = (id: string, event: unknown): Promise<{ readonly run_id: string }> =>
-  fetchJson(`threads/${part(id)}/events?metadata=${part(JSON.stringify(FROM_DASHBOARD))}`, { body: event });
+  fetchJson(`threads/${part(id)}/events?metadata=${part(JSON.stringify(DASHBOARD_RUN_METADATA))}`, {
+    body: event,
+  });
 export const getState = (id: string, signal?: AbortSignal): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state`, { signal });
+/** The fields of a {@link StateSummary}. */
+const STATE_SUMMARY_FIELDS = [
+  "next",
+  "created_at",
+  "checkpoint",
+  "parent_checkpoint",
+  // `metadata.writes` is left out: it contains the updates of the nodes, which may be as large as the state.
+  ...["step", "source", "run_id", "assistant_id", "user_id", "langgraph_auth_user_id"].map(
+    (name) => `metadata.${name}`,
+  ),
+];
+
+/** The fields of the latest state that a thread's page reads again and again. */
+const STATE_FIELDS_WITHOUT_VALUES = [...STATE_SUMMARY_FIELDS, "tasks", "interrupts"];
+
 /** Reads the latest state of a thread with the last `limit` elements of each list in its values. */
 export async function getShortenedState(
   id: string,
   limit: number,
   signal?: AbortSignal,
 ): Promise<ShortenedState> {
+  const select = [...STATE_FIELDS_WITHOUT_VALUES, "values"].join();
   const state = await fetchJson<ThreadState & Partial<ShortenedState>>(
-    `threads/${part(id)}/state?list_limit=${limit}`,
+    `threads/${part(id)}/state?list_limit=${limit}&select=${select}`,
     { signal },
   );
-  // The state of a thread that has none yet has no lists.
+  // `list_lengths` is absent if the thread has no state yet.
   return { ...state, list_limit: limit, list_lengths: state.list_lengths ?? {} };
 }
-/** The fields of a thread's state except `values`, which may be large. */
-const STATE_HEAD = "next,tasks,metadata,created_at,checkpoint,parent_checkpoint,interrupts";
 /** Reads the latest state of a thread without its values. */
-export const getStateHead = (id: string, signal?: AbortSignal): Promise<Omit<ThreadState, "values">> =>
-  fetchJson(`threads/${part(id)}/state?select=${STATE_HEAD}`, { signal });
+export const getStateWithoutValues = (
+  id: string,
+  signal?: AbortSignal,
+): Promise<Omit<ThreadState, "values">> =>
+  fetchJson(`threads/${part(id)}/state?select=${STATE_FIELDS_WITHOUT_VALUES.join()}`, { signal });
 export const getStateAt = (id: string, checkpoint: string): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state/${part(checkpoint)}`);
 
@@ -172,26 +190,17 @@ export interface StateHistoryQuery {
   readonly metadata?: JsonRecord;
 }
 
-/** The fields of a {@link StateHead}. */
-const STATE_HEAD_FIELDS = [
-  "next",
-  "created_at",
-  "checkpoint",
-  "parent_checkpoint",
-  // Without `writes`, the updates of the nodes, which may be as large as the state.
-  ...["step", "source", "run_id", "assistant_id", "user_id", "langgraph_auth_user_id"].map(
-    (name) => `metadata.${name}`,
-  ),
-];
-
-/** Reads the states of a thread without their values, newest first. */
-export const getHistoryWithoutValues = (
+/** Reads states of a thread without their values, newest first. */
+export const getStateHistoryWithoutValues = (
   id: string,
   query: StateHistoryQuery,
-): Promise<readonly StateHead[]> =>
-  fetchJson(`threads/${part(id)}/history`, { body: { ...query, select: STATE_HEAD_FIELDS }, isRead: true });
+): Promise<readonly StateSummary[]> =>
+  fetchJson(`threads/${part(id)}/history`, {
+    body: { ...query, select: STATE_SUMMARY_FIELDS },
+    isRead: true,
+  });
 
-export const getHistory = (id: string, query: StateHistoryQuery): Promise<readonly ThreadState[]> =>
+export const getStateHistory = (id: string, query: StateHistoryQuery): Promise<readonly ThreadState[]> =>
   fetchJson(`threads/${part(id)}/history`, { body: query, isRead: true });
 
 export interface StateEdit {
@@ -212,10 +221,7 @@ export const updateState = (id: string, update: StateEdit): Promise<{ readonly c
 export const listRuns = (id: string, limit: number, signal?: AbortSignal): Promise<readonly Run[]> =>
   fetchJson(`threads/${part(id)}/runs?limit=${limit}`, { signal });
 
-/**
- * Reads one page of the runs of a thread that have a status, newest first. `total`: the number of runs with this
- * status.
- */
+/** Reads one page of a thread's runs with this status, newest first. `total`: the number of runs on all pages. */
 export async function listThreadRunsByStatus(
   id: string,
   status: ApiRunStatus,
@@ -246,28 +252,38 @@ export async function findRuns(
   return { runs, next: response.headers.get("x-pagination-next") };
 }
 
+/** Reads the first runs of a thread that were created at a time or later, oldest first. */
+export const listThreadRunsSince = (
+  id: string,
+  created_after: string,
+  limit: number,
+): Promise<readonly FoundRun[]> =>
+  fetchJson("runs/search", {
+    body: { thread_id: id, created_after, limit, sort_order: "asc" },
+    isRead: true,
+  });
+
 export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
 
 /**
- * The stream modes of runs that the dashboard starts. A run requests them when it is created, because LangGraph.js
- * produces tokens only for runs that request `messages-tuple`. The dashboard does not use `values`, but clients that
- * join the run without naming modes get the modes requested here.
+ * The stream modes of runs that the dashboard starts. Other clients that join such a run get these modes by default.
  */
 const STREAM_OPTIONS = {
+  // LangGraph.js produces tokens only if a run requests `messages-tuple`. The dashboard does not use `values`.
   stream_mode: ["values", "debug", "messages-tuple", "custom", "logs"],
   stream_subgraphs: true,
 };
 
 /** Metadata of the runs that are started from the dashboard, by which the list of runs recognises them. */
-export const FROM_DASHBOARD = { started_from: "dashboard" };
+export const DASHBOARD_RUN_METADATA = { started_from: "dashboard" };
 
 export const createRun = (id: string, request: JsonRecord): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs`, {
     body: {
       ...request,
       ...STREAM_OPTIONS,
-      metadata: { ...(request["metadata"] as object | undefined), ...FROM_DASHBOARD },
+      metadata: { ...(request["metadata"] as object | undefined), ...DASHBOARD_RUN_METADATA },
     },
   });
 
@@ -277,7 +293,7 @@ export async function createRunOnNewThread(metadata: JsonRecord, request: JsonRe
   try {
     return await createRun(thread_id, request);
   } catch (cause) {
-    // After a server error (5xx) or a lost connection, the run may have been started, so the thread is kept.
+    // If the server failed (5xx) or the connection was lost, the run may have been started, so the thread is kept.
     if (cause instanceof RequestError && cause.status < 500)
       await deleteThread(thread_id).catch(() => undefined);
     throw cause;
@@ -320,7 +336,7 @@ export const listAssistantVersions = (id: string, limit: number): Promise<readon
   fetchJson(`assistants/${part(id)}/versions`, { body: { limit }, isRead: true });
 export const setAssistantVersion = (id: string, version: number): Promise<Assistant> =>
   fetchJson(`assistants/${part(id)}/latest`, { body: { version } });
-export const getSchemas = (assistant: string): Promise<AssistantSchemas> =>
+export const getAssistantSchemas = (assistant: string): Promise<AssistantSchemas> =>
   fetchJson(`assistants/${part(assistant)}/schemas`);
 
 interface DrawnNode {
@@ -332,7 +348,7 @@ interface DrawnNode {
  * Lists the names of the nodes of an assistant's graph. Empty for an XState machine, which has states instead of
  * nodes.
  */
-export async function listNodes(assistant: string): Promise<readonly string[]> {
+export async function listGraphNodes(assistant: string): Promise<readonly string[]> {
   const path = `assistants/${part(assistant)}/graph`;
   const { nodes } = await fetchJson<{ readonly nodes: readonly DrawnNode[] }>(path);
   return nodes
@@ -344,21 +360,21 @@ export async function listNodes(assistant: string): Promise<readonly string[]> {
 export const getDashboardSettings = (key?: string): Promise<DashboardSettings> =>
   fetchJson("dashboard/settings", key === undefined ? {} : { key });
 
-export const getMetricsHistory = (signal: AbortSignal): Promise<ServerHistory> =>
+export const getMetricsHistory = (signal: AbortSignal): Promise<ServerMetricsHistory> =>
   fetchJson("metrics/history", { signal });
 
-export const listDeliveries = (
-  status: WebhookRow["status"],
+export const listWebhookDeliveries = (
+  status: WebhookDeliveryRow["status"],
   limit: number,
   signal?: AbortSignal,
-): Promise<readonly WebhookRow[]> =>
+): Promise<readonly WebhookDeliveryRow[]> =>
   fetchJson(`webhooks/deliveries?status=${status}&limit=${limit}`, { signal });
-export const retryDelivery = (id: string): Promise<WebhookRow> =>
+export const retryWebhookDelivery = (id: string): Promise<WebhookDeliveryRow> =>
   fetchJson(`webhooks/deliveries/${part(id)}/retry`, { method: "POST" });
-export const deleteDelivery = (id: string) =>
+export const deleteWebhookDelivery = (id: string) =>
   sendRequest(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });
 
-/** Lists the namespaces of the store that begin with `prefix` and have exactly one more label. */
+/** Lists the namespaces one level below `prefix`. A deeper namespace is cut to this level. */
 export async function listStoreNamespaces(
   prefix: readonly string[],
   limit: number,
@@ -383,17 +399,17 @@ export interface StoreSearch {
  * Reads items of the store: most recently changed first or, with a `query` and an index on the server, most similar
  * first. The read does not extend the items' lifetimes.
  */
-export async function findItems(search: StoreSearch): Promise<readonly StoreItem[]> {
+export async function searchStoreItems(search: StoreSearch): Promise<readonly StoreItem[]> {
   const body = { ...search, refresh_ttl: false };
   return (
     await fetchJson<{ readonly items: readonly StoreItem[] }>("store/items/search", { body, isRead: true })
   ).items;
 }
 
-export type ItemPlace = Pick<StoreItem, "namespace" | "key">;
+export type StoreItemAddress = Pick<StoreItem, "namespace" | "key">;
 
 /** Reads an item of the store. Resolves with null if there is no such item. */
-export function getItem({ namespace, key }: ItemPlace): Promise<StoreItem | null> {
+export function getStoreItem({ namespace, key }: StoreItemAddress): Promise<StoreItem | null> {
   const query = new URLSearchParams({ namespace: namespace.join("."), key, refresh_ttl: "false" });
   return fetchJson(`store/items?${query}`);
 }
@@ -402,30 +418,50 @@ export function getItem({ namespace, key }: ItemPlace): Promise<StoreItem | null
  * Stores an item. `ttl`: minutes until the item expires; null: it never expires; absent: the server's default
  * lifetime.
  */
-export const putItem = (item: ItemPlace & { readonly value: JsonRecord; readonly ttl?: number | null }) =>
-  sendRequest("store/items", { method: "PUT", body: item });
-export const deleteItem = ({ namespace, key }: ItemPlace) =>
+export const putStoreItem = (
+  item: StoreItemAddress & { readonly value: JsonRecord; readonly ttl?: number | null },
+) => sendRequest("store/items", { method: "PUT", body: item });
+export const deleteStoreItem = ({ namespace, key }: StoreItemAddress) =>
   sendRequest("store/items", { method: "DELETE", body: { namespace, key } });
 
 /** Lists crons, newest first. */
 export const listCrons = (limit: number, offset: number): Promise<readonly Cron[]> =>
   fetchJson("runs/crons/search", { body: { limit, offset }, isRead: true });
-export const updateCron = (id: string, change: { readonly enabled: boolean }): Promise<Cron> =>
+/** Creates a cron. `thread`: the id of the thread on which its runs start; null: each run gets a new thread. */
+export const createCron = (thread: string | null, definition: JsonRecord): Promise<Cron> =>
+  fetchJson(thread === null ? "runs/crons" : `threads/${part(thread)}/runs/crons`, { body: definition });
+/**
+ * Replaces these fields of a cron. `change` may also contain fields of the cron's run request, such as `input`.
+ * Metadata is merged.
+ */
+export const updateCron = (id: string, change: JsonRecord): Promise<Cron> =>
   fetchJson(`runs/crons/${part(id)}`, { method: "PATCH", body: change });
 export const deleteCron = (id: string) => sendRequest(`runs/crons/${part(id)}`, { method: "DELETE" });
+
+/** When a cron fires. `timezone`: null for UTC; `end_time`: null for no end. */
+export type CronTimes = Pick<Cron, "schedule" | "timezone" | "end_time">;
+
+/** Reads the next times, three at most, at which a cron would fire. @throws RequestError 422 for an invalid field */
+export const previewCronTimes = async (times: CronTimes): Promise<readonly string[]> =>
+  (
+    await fetchJson<{ readonly next_run_dates: readonly string[] }>("runs/crons/preview", {
+      body: times,
+      isRead: true,
+    })
+  ).next_run_dates;
 
 /**
  * Starts a run of a cron now. The thread is kept even if the cron deletes the threads of its runs, so that the user
  * can see the outcome.
  */
-export function runCron({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
+export function runCronNow({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
   const request = {
     multitask_strategy: "enqueue",
     ...payload,
     assistant_id,
     metadata: { ...metadata, cron_id },
   };
-  // The thread is created by a request of its own. If it was created together with the run, it would get the run's
-  // metadata, and all later runs on it would seem to be started by the cron.
+  // The thread is created first, by a request of its own. If the run created it, the thread would get the run's
+  // metadata, and all later runs on it would seem to be runs of the cron.
   return thread_id === null ? createRunOnNewThread({}, request) : createRun(thread_id, request);
 }

@@ -12,7 +12,9 @@ export interface ApiInterrupt {
   readonly ns?: readonly string[];
 }
 
-/** A question that a thread waits for, with the JSON Schema of its answer. */
+/**
+ * A question on whose answer a thread waits. `response_schema`: the JSON Schema of the answer; null if there is none.
+ */
 export interface InterruptQuestion extends ApiInterrupt {
   readonly response_schema: JsonSchema | null;
 }
@@ -30,8 +32,8 @@ export interface ThreadRow {
 
 export const THREAD_LIST_ORDERS = ["latest", "unchanged", "newest", "oldest"] as const;
 /**
- * `latest` and `unchanged` sort by the last change, most recent or oldest first. `newest` and `oldest` sort by
- * creation, newest or oldest first.
+ * By last change: `latest` (most recent first) or `unchanged` (longest ago first). By creation: `newest` or `oldest`
+ * first.
  */
 export type ThreadListOrder = (typeof THREAD_LIST_ORDERS)[number];
 
@@ -49,7 +51,7 @@ export interface Thread extends ThreadRow {
 
 /** A thread with the status `interrupted`: it waits for an answer or at a breakpoint. */
 export interface WaitingThread extends Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts"> {
-  /** When the thread began to wait, or when its state was edited since. */
+  /** When the thread began to wait, or when its state was last edited after that. */
   readonly state_updated_at: string;
 }
 
@@ -93,7 +95,7 @@ export interface FoundRun extends Pick<
   readonly attempt: number;
   /** What started the run; null if the run was stored by a server version that did not record this. */
   readonly origin: "http" | "socket" | "cron" | "timer" | null;
-  /** The tokens that the run used, for each model. `models`: the names by which the model is known. */
+  /** The tokens that the run used, for each model. `models`: all names of the model. */
   readonly usage: readonly {
     readonly models: readonly string[];
     readonly input_tokens: number;
@@ -104,8 +106,8 @@ export interface FoundRun extends Pick<
   /** Whether this is the latest run of its thread. */
   readonly is_latest: boolean;
   /**
-   * What the thread waits for because of this run, whose status is `success`; null if it does not wait because of this
-   * run.
+   * What the thread has waited for since this run, whose status is `success`. Null if the thread does not wait, or
+   * began to wait with another run.
    */
   readonly paused_at: "question" | "breakpoint" | null;
   /** The id of the run that continued the thread after this run failed; null if there is none. */
@@ -118,7 +120,7 @@ export interface RunListFilter {
   readonly assistant_id?: string;
   readonly thread_id?: string;
   readonly origin?: NonNullable<FoundRun["origin"]>;
-  /** If set, only runs because of which their thread still waits, for an answer or at a breakpoint. */
+  /** If set, only runs whose {@link FoundRun.paused_at} is not null. */
   readonly paused?: true;
   readonly metadata?: JsonRecord;
   readonly without_metadata?: readonly string[];
@@ -153,14 +155,14 @@ export interface ThreadState {
 
 /** A state whose long lists are shortened to their last elements. */
 export interface ShortenedState extends ThreadState {
-  /** The number of elements of each list that were asked for. */
+  /** The largest number of elements of each list. */
   readonly list_limit: number;
-  /** The whole lengths of the lists that were shortened, by their names in `values`. */
+  /** For each shortened list, the number of its elements before it was shortened, by its name in `values`. */
   readonly list_lengths: { readonly [name: string]: number };
 }
 
 /** A state without the fields that may be large. */
-export type StateHead = Omit<ThreadState, "values" | "tasks" | "interrupts">;
+export type StateSummary = Omit<ThreadState, "values" | "tasks" | "interrupts">;
 
 export interface Assistant {
   readonly assistant_id: string;
@@ -224,7 +226,7 @@ export const isJsonRecord = (value: unknown): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A webhook delivery that is pending or has been given up (`dead`). */
-export interface WebhookRow {
+export interface WebhookDeliveryRow {
   readonly id: string;
   readonly run_id: string;
   readonly thread_id: string;
@@ -277,17 +279,17 @@ export interface Cron {
 }
 
 /** The price of a model in dollars per million tokens: `in` for input tokens, `out` for output tokens. */
-export interface Price {
+export interface TokenPrice {
   readonly in: number;
   readonly out: number;
 }
-export type Prices = { readonly [model: string]: Price };
+export type TokenPrices = { readonly [model: string]: TokenPrice };
 
 /**
  * Metrics of the server's last hour. `figures` has a list of values for each metric, oldest first; null where a value
  * is not known. `times` has the times of these values.
  */
-export interface ServerHistory {
+export interface ServerMetricsHistory {
   readonly interval_seconds: number;
   readonly times: readonly string[];
   readonly figures: { readonly [name: string]: readonly (number | null)[] };
@@ -295,7 +297,7 @@ export interface ServerHistory {
 
 /** The settings of the dashboard: the section `dashboard` of the configuration, and information about the server. */
 export interface DashboardSettings {
-  readonly prices: Prices;
+  readonly prices: TokenPrices;
   /** Whether the server authenticates users, so that rules decide what each user may see. */
   readonly has_users: boolean;
   /** The tenant whose data this page shows. */

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiKeyRequired, RequestError } from "../api-errors.ts";
 import { useModal } from "../components/dialogs.tsx";
-import { fetchJson, storeApiKey, storeKeyForReload } from "../requests.ts";
+import { fetchJson, storeApiKey, storeApiKeyForReload } from "../requests.ts";
 import { forgetPrivateTexts } from "../stored-text.ts";
 import { errorMessage } from "./notices.ts";
 import { reloadPage } from "./page-location.ts";
@@ -24,7 +24,7 @@ export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
       forgetPrivateTexts();
       if (isExpired) {
         // After a reload, no data and no request of the previous user remain.
-        storeKeyForReload(key);
+        storeApiKeyForReload(key);
         return reloadPage();
       }
     }
@@ -33,12 +33,12 @@ export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
   };
   const submit = async () => {
     const key = secret.current?.value.trim() ?? "";
-    // Browsers refuse to send any other character in a header.
+    // The key is sent in a header, which cannot contain all other characters.
     if (!/^[\x20-\x7e]+$/.test(key))
       return setWrong("An API key or user token may contain only ASCII characters.");
     try {
       await fetchJson("assistants/count", { body: {}, key }).catch((cause: unknown) => {
-        // With 403, the key itself is valid: the access rules forbid this user only this request.
+        // With 403, the key is valid, but the access rules forbid its user this request.
         if (!(cause instanceof RequestError && cause.status === 403)) throw cause;
       });
       await enter(key);
@@ -90,7 +90,8 @@ function BlockingDialog({ children }: { readonly children: ComponentChildren }) 
       class="lock-over"
       aria-labelledby="lock-title"
       onCancel={(event) => event.preventDefault()}
-      // Some browsers close a dialog when Escape is pressed twice, although the event `cancel` was prevented.
+      // Some browsers close a dialog when Escape is pressed twice, although `cancel` was prevented. The dialog is
+      // opened again.
       onClose={() => !isRemoved.current && dialog.current?.showModal()}
     >
       {children}

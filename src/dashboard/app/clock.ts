@@ -1,10 +1,9 @@
 import { computed, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-/**
- * Milliseconds between two ticks of the clock: normally, and while a component asks for a fast clock ({@link useNow}).
- */
+/** Milliseconds between two ticks of the clock. */
 const TICK_MS = 1_000;
+/** Milliseconds between two ticks while a component asks for a fast clock ({@link useNow}). */
 const FAST_TICK_MS = 100;
 
 /**

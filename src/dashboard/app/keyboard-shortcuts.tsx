@@ -4,7 +4,7 @@ import { useKeyPress } from "../components/use-key-press.ts";
 import { followLink } from "./page-location.ts";
 import { DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
-/** The name of the page that is opened by typing `g` and then a letter, by this letter. */
+/** The page that is opened by typing `g` and then a letter, by the letter. */
 const PAGES_BY_KEY = new Map<string, string>([
   ...DASHBOARD_PAGES.map(({ key, name }) => [key, name] as const),
   ["n", "new"],
@@ -21,7 +21,13 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
         ),
       ],
     ],
-    ["Threads", [["↓ ↑", "next and previous thread in the list"]]],
+    [
+      "Threads",
+      [
+        ["↓ ↑", "next and previous thread in the list"],
+        ["Home End", "beginning and end of the conversation"],
+      ],
+    ],
     [
       "Text fields",
       [
@@ -51,10 +57,10 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
   ];
 
 /**
- * A button that lists the keyboard shortcuts. Also handles those that work on all pages: `?`, and `g` followed by a
+ * A button that lists the keyboard shortcuts. Also handles the shortcuts of all pages: `?`, and `g` followed by a
  * letter.
  */
-export function KeyHelp() {
+export function KeyboardShortcuts() {
   const [isOpen, setOpen] = useState(false);
   const [isGoing, setGoing] = useState(false);
   useKeyPress((key) => {

@@ -7,6 +7,8 @@ export const isKeyMissing = signal(false);
 interface Notice {
   readonly text: string;
   readonly bad: boolean;
+  /** For a notice that is not an error: whether it stays until the user dismisses it or begins another action. */
+  readonly isLasting?: boolean;
   /** The error that caused the notice; undefined for a message of success. */
   readonly cause?: unknown;
 }
@@ -18,8 +20,13 @@ export function showNotice(text: string): void {
   currentNotice.value = { text, bad: false };
 }
 
+/** Shows a notice of something lost. It stays until the user dismisses it or begins another action. */
+export function showLastingNotice(text: string): void {
+  currentNotice.value = { text, bad: false, isLasting: true };
+}
+
 /** Removes the current notice if it shows an error for which `isOver` returns true. */
-export function dismissErrorIf(isOver: (cause: unknown) => boolean): void {
+export function dismissErrorNoticeIf(isOver: (cause: unknown) => boolean): void {
   const shown = currentNotice.peek();
   if (shown !== null && shown.bad && isOver(shown.cause)) currentNotice.value = null;
 }
@@ -27,7 +34,8 @@ export function dismissErrorIf(isOver: (cause: unknown) => boolean): void {
 /**
  * Returns whether the server refused a request because of the thread's current state, such as a run in progress (409).
  */
-export const isConflict = (cause: unknown): boolean => cause instanceof RequestError && cause.status === 409;
+export const isConflictError = (cause: unknown): boolean =>
+  cause instanceof RequestError && cause.status === 409;
 
 /** Returns whether a request got no response: the connection failed, or the time ran out. */
 export const isUnreachableError = (cause: unknown): boolean =>
@@ -45,7 +53,7 @@ export function showError(cause: unknown): void {
 
 export const errorMessage = (cause: unknown): string => {
   // The server's text names the field `multitask_strategy`, which has another label in the form.
-  if (isConflict(cause) && /multitask strategy/i.test(String(cause)))
+  if (isConflictError(cause) && /multitask strategy/i.test(String(cause)))
     return "A run of this thread is in progress. Wait until it has ended, or change “If a run is active”.";
   if (cause instanceof TypeError) return "The server cannot be reached.";
   if (cause instanceof DOMException && cause.name === "TimeoutError") return "The server does not answer.";

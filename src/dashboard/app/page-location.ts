@@ -21,8 +21,8 @@ function parse(hash: string): PageLocation {
     .map(decoded);
   const params = new URLSearchParams(query);
   const [place, id, tab, ...more] = parts;
-  // If people delete the last id in the address of a run, `threads/{id}/runs/{id}`, the remaining address opens the tab
-  // `threads/{id}?tab=runs`.
+  // `threads/{id}/{tab}` opens a tab of the thread. People get such an address by deleting the last id of
+  // `threads/{id}/runs/{id}`.
   if (place === "threads" && id !== undefined && tab !== undefined && more.length === 0) {
     params.set("tab", tab);
     return { hash, path: [place, id], query: params };
@@ -43,7 +43,7 @@ function decoded(part: string): string {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Returns whether a text from an address has the form of the id of a thread or a run. */
+/** Returns whether a text is a UUID, as the ids of threads and runs are. */
 export const isUuid = (text: string): boolean => UUID.test(text);
 
 export const currentLocation = signal<PageLocation>(parse(location.hash));
@@ -52,24 +52,24 @@ function updateLocation(): void {
   if (location.hash !== currentLocation.peek().hash) currentLocation.value = parse(location.hash);
 }
 
-/** A form with unsaved input, which is asked before another page replaces it. */
+/** Protects the unsaved input of a form. */
 interface LeaveGuard {
-  /** Returns whether the page stays for now, although the browser already shows the address with this hash. */
+  /** Returns whether going to this hash would lose the input. */
   isKept(hash: string): boolean;
-  /** Asks the user whether to leave. `leave` goes to the new address. */
+  /** Asks the user whether to lose the input. `leave` goes to the new address. */
   ask(leave: () => void): void;
 }
 
-/** The guards of all forms with unsaved input that are shown. */
+/** The guards of all shown forms with unsaved input. */
 const guards = new Set<LeaveGuard>();
 
-/** Returns the guard that keeps the page from being left for `hash`; undefined if there is none. */
+/** Returns the newest guard whose input going to `hash` would lose; undefined if there is none. */
 const guardAgainst = (hash: string): LeaveGuard | undefined =>
   [...guards].findLast((one) => one.isKept(hash));
 
 /**
- * Asks `guard` whenever the user goes back or forward in the browser's history, or enters another address. Returns a
- * function that stops this. {@link goTo} does not ask.
+ * Asks `guard` before the user leaves through the browser's history, another address or {@link followLink}, but not
+ * before {@link goToHash}. Returns a function that removes the guard.
  */
 export function guardAgainstLeaving(guard: LeaveGuard): () => void {
   guards.add(guard);
@@ -78,7 +78,7 @@ export function guardAgainstLeaving(guard: LeaveGuard): () => void {
 
 /**
  * The place of the current entry in the browser's history, counted from the entry with which the dashboard was opened.
- * It is stored in each entry's state, because nothing else tells whether the user has gone back or forward.
+ * Each entry stores its place, because nothing else tells whether the user has gone back or forward.
  */
 let position = positionOf(history.state) ?? 0;
 history.replaceState({ position }, "");
@@ -90,8 +90,8 @@ function positionOf(state: unknown): number | undefined {
 }
 
 /**
- * Makes the address that the browser shows the current location. If it is a new entry of the browser's history, stores
- * a position in it.
+ * Sets {@link currentLocation} to the address that the browser shows. If this is a new entry of the browser's history,
+ * stores a position in it.
  */
 function acceptLocation(): void {
   const known = positionOf(history.state);
@@ -100,21 +100,21 @@ function acceptLocation(): void {
   updateLocation();
 }
 
-/** Whether the user has agreed to lose unsaved input, and the browser is about to change the address. */
+/** True after the user has agreed to lose unsaved input, until the address changes. */
 let isLeaving = false;
 
 addEventListener("hashchange", () => {
   const { hash } = location;
-  // This event was caused by `goTo`, or by the return to the kept page below.
+  // `goToHash` has changed the address, or `history.go` below has returned to the page that is kept.
   if (hash === currentLocation.peek().hash) return acceptLocation();
   const guard = isLeaving ? undefined : guardAgainst(hash);
   isLeaving = false;
   if (guard === undefined) return acceptLocation();
   const known = positionOf(history.state);
-  // An address that the user has typed is a new entry in the history, one after the entry of the page.
+  // A typed address is a new entry in the history, one after the entry of this page.
   history.go(known === undefined ? -1 : position - known);
   guard.ask(() => {
-    if (known === undefined) return goTo(hash);
+    if (known === undefined) return goToHash(hash);
     isLeaving = true;
     history.go(known - position);
   });
@@ -132,11 +132,11 @@ export function hrefOf(path: readonly string[], query: LinkQuery = {}): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join("/")}${text === "" ? "" : `?${text}`}`;
 }
 
-/** Whether the user has agreed to lose all unsaved input of this page, which is about to be reloaded. */
+/** True once {@link reloadPage} reloads the page, so that the browser does not ask about unsaved input. */
 let isDiscarded = false;
 
 /** Returns whether the browser should ask before the page is closed or reloaded, if there is unsaved input. */
-export const isUnsavedInputKept = (): boolean => !isDiscarded;
+export const isUnloadGuarded = (): boolean => !isDiscarded;
 
 /** Returns whether a form with unsaved input is shown. */
 export const hasUnsavedInput = (): boolean => guards.size > 0;
@@ -151,21 +151,22 @@ export function reloadPage(): void {
 export function followLink(path: readonly string[]): void {
   const hash = hrefOf(path);
   const guard = guardAgainst(hash);
-  if (guard === undefined) goTo(hash);
-  else guard.ask(() => goTo(hash));
+  if (guard === undefined) goToHash(hash);
+  else guard.ask(() => goToHash(hash));
 }
 
 /** Goes to another page without asking whether unsaved input may be lost. */
-export function goTo(hash: string): void {
+export function goToHash(hash: string): void {
   location.hash = hash;
   acceptLocation();
 }
 
-export const navigate = (path: readonly string[], query: LinkQuery = {}): void => goTo(hrefOf(path, query));
+export const navigate = (path: readonly string[], query: LinkQuery = {}): void =>
+  goToHash(hrefOf(path, query));
 
 /**
- * Changes members of the query in the address, without a new entry in the browser's history. Does nothing if the
- * address already has another hash, because the user has just left the page.
+ * Changes members of the query in the address, without a new entry in the browser's history. If the user has just left
+ * the page, the address is not changed.
  */
 export function replaceQuery(change: LinkQuery): void {
   const { hash, path, query } = currentLocation.peek();

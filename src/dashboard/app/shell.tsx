@@ -7,7 +7,7 @@ import { InboxPage } from "../inbox/page.tsx";
 import { RunsPage } from "../all-runs/page.tsx";
 import { AssistantsPage } from "../assistants/page.tsx";
 import { CronsPage } from "../crons/page.tsx";
-import { RunPage } from "../runs/page.tsx";
+import { RunPage } from "../run/page.tsx";
 import { NewThreadPage } from "../threads/new-thread-page.tsx";
 import { StartPage } from "../threads/start-page.tsx";
 import { ThreadListPanel } from "../threads/thread-list-panel.tsx";
@@ -18,19 +18,22 @@ import { EmptyState } from "../components/empty-state.tsx";
 import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
-import { answerCount, isKeyExpired } from "../requests.ts";
-import { isKeyMissing, currentNotice, dismissErrorIf, isUnreachableError } from "./notices.ts";
+import { responseCount, isKeyExpired } from "../requests.ts";
+import { isKeyMissing, currentNotice, dismissErrorNoticeIf, isUnreachableError } from "./notices.ts";
 import { SignedInUser } from "./signed-in-user.tsx";
-import { KeyHelp } from "./keyboard-shortcuts.tsx";
+import { KeyboardShortcuts } from "./keyboard-shortcuts.tsx";
 import { SiteHeader } from "./site-header.tsx";
 import { type DashboardPageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
 /** The frame of the dashboard: the header with the navigation, and the content of the current page. */
 export function Shell() {
-  // Counts the API keys that the user has entered. It is part of the content's Preact key, so that a new API key
-  // creates the content anew and refused requests are sent again.
+  // Counts the API keys that were entered because one was missing. Each gives the content a new Preact key, so that it
+  // is created anew and sends its requests again.
   const entered = useSignal(0);
-  /** Counts the API keys that replaced an expired one. In this case, the content is not created anew. */
+  /**
+   * Counts the API keys that replaced an expired one. The content is not created anew, so that it keeps the user's
+   * input.
+   */
   const replaced = useSignal(0);
   const { path } = currentLocation.value;
   const [place = "threads", id] = path;
@@ -41,7 +44,7 @@ export function Shell() {
   }, [place, id]);
   // An error is only shown on the page on which it occurred.
   const page = path.join("/");
-  useEffect(() => () => dismissErrorIf(() => true), [page]);
+  useEffect(() => () => dismissErrorNoticeIf(() => true), [page]);
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
@@ -53,7 +56,7 @@ export function Shell() {
         buttons={
           <>
             {!isKeyMissing.value && <SignedInUser key={`${entered.value} ${replaced.value}`} />}
-            <KeyHelp />
+            <KeyboardShortcuts />
           </>
         }
       >
@@ -122,8 +125,8 @@ function Content() {
 }
 
 /**
- * For each page, a function that returns its content, or null for an address that does not exist. Its first argument
- * is the part of the path after the page's name.
+ * For each page, a function that returns its content, or null for an address that does not exist. `rest`: the part of
+ * the path after the page's name.
  */
 const CONTENTS: Readonly<
   Record<DashboardPageName, (rest: readonly string[], query: URLSearchParams) => JSX.Element | null>
@@ -150,24 +153,21 @@ function threadsContent(
   return isThreadTab(tab) ? <ThreadPage key={id} id={id} tab={tab} /> : null;
 }
 
-/**
- * Shows the current notice in the header, where it covers no button of the page. After three seconds, it is removed
- * unless it is an error.
- */
+/** Shows the current notice. It is removed after three seconds, unless it is an error or lasting. */
 function Notice() {
   const shown = currentNotice.value;
   useEffect(() => {
-    if (shown === null || shown.bad) return undefined;
+    if (shown === null || shown.bad || shown.isLasting === true) return undefined;
     const timer = setTimeout(() => (currentNotice.value = null), 3_000);
     return () => clearTimeout(timer);
   }, [shown]);
   // The notice that the server cannot be reached is removed three seconds after the server has responded again.
   useEffect(() => {
     if (shown === null || !isUnreachableError(shown.cause)) return undefined;
-    const before = answerCount.peek();
+    const before = responseCount.peek();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const stop = answerCount.subscribe((count) => {
-      if (count > before) timer ??= setTimeout(() => dismissErrorIf(isUnreachableError), 3_000);
+    const stop = responseCount.subscribe((count) => {
+      if (count > before) timer ??= setTimeout(() => dismissErrorNoticeIf(isUnreachableError), 3_000);
     });
     return () => {
       stop();

@@ -2,8 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 import { getDashboardSettings } from "../api/client.ts";
 import type { DashboardSettings } from "../api/records.ts";
 import { useResource } from "../components/use-resource.ts";
-import { forgetApiKey, storedApiKey } from "../requests.ts";
-import { Confirm } from "../components/dialogs.tsx";
+import { forgetApiKey, readApiKey } from "../requests.ts";
+import { ConfirmDialog } from "../components/dialogs.tsx";
 import { forgetPrivateTexts, StoredText } from "../stored-text.ts";
 import { hasUnsavedInput, reloadPage } from "./page-location.ts";
 
@@ -13,7 +13,10 @@ const storedUser = new StoredText("heddle.user", { keptFor: "tab" });
 const userText = ({ tenant, user }: DashboardSettings): string =>
   JSON.stringify([tenant, user?.identity ?? null]);
 
-/** Returns whether a key may belong to a user or a tenant other than the one that this tab has last shown. */
+/**
+ * Returns whether a key belongs to another user or tenant than this tab has last shown. Also true if this tab has shown
+ * none.
+ */
 export async function isKeyOfAnotherUser(key: string): Promise<boolean> {
   const before = storedUser.read();
   return before !== userText(await getDashboardSettings(key));
@@ -26,7 +29,7 @@ export function SignedInUser() {
     if (settings !== undefined) storedUser.write(userText(settings));
   }, [settings]);
   const [isAsking, setAsking] = useState(false);
-  const key = storedApiKey();
+  const key = readApiKey();
   if (settings === undefined && error === null) return null;
   const user = settings?.user ?? null;
   const name = user?.display_name ?? (key === null ? null : `API key ${beginningOf(key)}`);
@@ -42,7 +45,7 @@ export function SignedInUser() {
         </button>
       )}
       {isAsking && (
-        <Confirm
+        <ConfirmDialog
           title="Sign out?"
           text="Unsaved input will be lost."
           yes="Sign out"

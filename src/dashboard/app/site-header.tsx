@@ -19,7 +19,7 @@ interface HeaderProps {
 
 /**
  * The header of a page: a link to the page's start, the page's own content, and links to the other pages.
- * `inspector.html` contains a copy of it.
+ * `inspector.html` contains a copy of this header.
  */
 export function SiteHeader({ current, home, children, buttons, onHome }: HeaderProps) {
   return (

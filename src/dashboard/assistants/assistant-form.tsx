@@ -6,7 +6,7 @@ import { changedMetadata } from "../components/changed-metadata.ts";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { useSubmit } from "../components/use-submit.ts";
-import { AssistantContext } from "./assistant-context.tsx";
+import { AssistantContextFields } from "./assistant-context-fields.tsx";
 import { differingMembers } from "./differing-members.ts";
 
 interface FormProps {
@@ -15,7 +15,7 @@ interface FormProps {
   readonly graphs: readonly string[];
   /** Called with the changed fields when the user saves the form. */
   readonly onSave: (fields: AssistantFields) => Promise<void>;
-  /** Called with true when the form differs from the stored assistant, and with false when it does not. */
+  /** Called with true when the form has unsaved changes, and with false when it has none or is being saved. */
   readonly onEdit?: (isEdited: boolean) => void;
 }
 
@@ -120,7 +120,7 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
         );
         if (field === "context")
           return (
-            <AssistantContext
+            <AssistantContextFields
               key={`${field} ${fields.graph_id}`}
               graph={fields.graph_id}
               value={(fields as JsonRecord)[field]}
@@ -129,7 +129,7 @@ export function AssistantForm({ assistant, graphs, onSave, onEdit }: FormProps) 
             >
               <label for={`assistant-${field}`}>{label}</label>
               {json}
-            </AssistantContext>
+            </AssistantContextFields>
           );
         return (
           <div key={field} class="field">

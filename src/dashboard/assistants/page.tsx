@@ -12,10 +12,10 @@ import type { Assistant, AssistantVersionRow } from "../api/records.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { hrefOf, navigate } from "../app/page-location.ts";
 import { CopyButton } from "../components/copy-button.tsx";
-import { Confirm } from "../components/dialogs.tsx";
-import { Diff } from "../components/diff.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
+import { JsonDiff } from "../components/json-diff.tsx";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, ErrorAlert } from "../components/empty-state.tsx";
 import { Age } from "../components/age.tsx";
 import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
@@ -46,7 +46,7 @@ export function AssistantsPage({ chosen, query }: PageProps) {
             Create
           </a>
         </div>
-        {list.error !== null && <LoadFailure text={list.error} onRetry={list.reload} />}
+        {list.error !== null && <ErrorAlert text={list.error} onRetry={list.reload} />}
         <ul>
           {assistants.map((one) => (
             <li key={one.assistant_id}>
@@ -120,8 +120,8 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
   const [isDeleting, setDeleting] = useState(false);
   const [isEdited, setEdited] = useState(false);
   /**
-   * The changes that the user wants to save, if somebody else has made another version (`now`) current in the
-   * meantime.
+   * Changes (`fields`) that are not saved before the user confirms, because another version (`now`) has become current
+   * since the form was opened; null if there are none.
    */
   const [late, setLate] = useState<{ readonly fields: AssistantFields; readonly now: Assistant } | null>(
     null,
@@ -175,7 +175,7 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
       <Versions assistant={assistant} isEdited={isEdited} compared={compared} onChanged={onChanged} />
       <LeaveConfirmation isEdited={isEdited} />
       {late !== null && (
-        <Confirm
+        <ConfirmDialog
           title={`Version ${late.now.version} became current while you were editing.`}
           text={`It differs from version ${version} in: ${namesOf(differingMembers(settingsOf(assistant), settingsOf(late.now)))}. Your version would replace: ${namesOf(Object.keys(late.fields))}.`}
           yes="Overwrite with my version"
@@ -184,7 +184,7 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
         />
       )}
       {isDeleting && (
-        <Confirm
+        <ConfirmDialog
           title="Delete the assistant?"
           text="This permanently deletes the assistant, its versions and its crons. Its threads and runs are kept."
           yes="Delete"
@@ -216,7 +216,7 @@ function Versions({ assistant, isEdited, compared, onChanged }: VersionsProps) {
   return (
     <section class="versions">
       <h3>Versions</h3>
-      {versions.error !== null && <LoadFailure text={versions.error} onRetry={versions.reload} />}
+      {versions.error !== null && <ErrorAlert text={versions.error} onRetry={versions.reload} />}
       <ol>
         {rows.map(({ version, name, created_at }, i) => (
           <li key={version} class="bar">
@@ -245,7 +245,7 @@ function Versions({ assistant, isEdited, compared, onChanged }: VersionsProps) {
         ))}
       </ol>
       {dropping !== null && (
-        <Confirm
+        <ConfirmDialog
           title="Discard unsaved changes?"
           text={`The form will show version ${dropping}.`}
           yes="Discard"
@@ -258,7 +258,7 @@ function Versions({ assistant, isEdited, compared, onChanged }: VersionsProps) {
           <h4>
             From version {other.version} to version {current}
           </h4>
-          <Diff before={settingsOf(other)} after={settingsOf(assistant)} />
+          <JsonDiff before={settingsOf(other)} after={settingsOf(assistant)} />
         </>
       )}
     </section>

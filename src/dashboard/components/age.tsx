@@ -7,7 +7,7 @@ const UNITS = [
   ["s", 1_000],
 ] as const;
 
-export function ageOf(since: string, at: number): string {
+export function formatAge(since: string, at: number): string {
   const ms = at - Date.parse(since);
   if (ms < 1_000) return "now";
   const [unit, size] = UNITS.find(([, size]) => ms >= size) ?? UNITS[3];
@@ -15,14 +15,14 @@ export function ageOf(since: string, at: number): string {
 }
 
 /** Formats the time from `at` (epoch milliseconds) to the later timestamp `then`, such as `in 5m`. */
-export function timeUntil(then: string, at: number): string {
-  const age = ageOf(new Date(at).toISOString(), Date.parse(then));
+export function formatTimeUntil(then: string, at: number): string {
+  const age = formatAge(new Date(at).toISOString(), Date.parse(then));
   return age === "now" ? "now" : `in ${age}`;
 }
 
 /** Shows the age of a timestamp, such as `5m`; with `isAgo` as part of a sentence, such as `5m ago`. */
 export function Age({ since, isAgo = false }: { readonly since: string; readonly isAgo?: boolean }) {
-  const age = ageOf(since, nowTruncatedToSeconds.value);
+  const age = formatAge(since, nowTruncatedToSeconds.value);
   return (
     // The title is set when the pointer enters, because formatting all dates of a page takes longer than rendering the
     // rest of the page.

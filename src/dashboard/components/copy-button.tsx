@@ -10,7 +10,7 @@ interface CopyProps {
 export function CopyButton({ text, label, shown }: CopyProps) {
   const copy = () =>
     runAction(async () => {
-      await copyText(typeof text === "string" ? text : text());
+      await copyToClipboard(typeof text === "string" ? text : text());
       showNotice(`Copied: ${label}.`);
     });
   return (
@@ -31,7 +31,7 @@ export function CopyButton({ text, label, shown }: CopyProps) {
   );
 }
 
-export async function copyText(text: string): Promise<void> {
+export async function copyToClipboard(text: string): Promise<void> {
   // `navigator.clipboard` does not exist on pages that another machine serves over plain HTTP.
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const field = document.createElement("textarea");

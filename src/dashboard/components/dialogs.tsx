@@ -12,7 +12,7 @@ export interface DialogProps {
 
 /**
  * Opens a `<dialog>` modally when the component is mounted, and closes it when the component is unmounted.
- * `isRemoved`: whether it was closed by the unmounting, not by the user.
+ * `isRemoved.current`: true if the dialog was closed because of the unmounting, false if the user closed it.
  */
 export function useModal() {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -30,7 +30,6 @@ export function useModal() {
   return { dialog, isRemoved };
 }
 
-/** A modal dialog. */
 export function Dialog({ title, onClose, children, wide = false, isEdited = false }: DialogProps) {
   const id = useId();
   const [isAsking, setAsking] = useState(false);
@@ -60,7 +59,7 @@ export function Dialog({ title, onClose, children, wide = false, isEdited = fals
       </header>
       {children}
       {isAsking && (
-        <Confirm
+        <ConfirmDialog
           title="Close without saving?"
           text="Unsaved input will be lost."
           yes="Discard"
@@ -73,7 +72,7 @@ export function Dialog({ title, onClose, children, wide = false, isEdited = fals
   );
 }
 
-interface ConfirmProps {
+interface ConfirmDialogProps {
   readonly title: string;
   readonly text: string;
   readonly yes: string;
@@ -84,7 +83,7 @@ interface ConfirmProps {
 }
 
 /** A dialog that asks for confirmation, for example before data is deleted. */
-export function Confirm({ title, text, yes, no = "Cancel", onYes, onClose }: ConfirmProps) {
+export function ConfirmDialog({ title, text, yes, no = "Cancel", onYes, onClose }: ConfirmDialogProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{text}</p>

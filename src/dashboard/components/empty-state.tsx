@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-/** A message in a place where there is nothing to show yet. */
+/** A message in place of content. */
 export function EmptyState({
   title,
   children,
@@ -28,7 +28,7 @@ export function Loading({ isPadded = false }: { readonly isPadded?: boolean }) {
   );
 }
 
-export function LoadFailure({ text, onRetry }: { readonly text: string; readonly onRetry?: () => void }) {
+export function ErrorAlert({ text, onRetry }: { readonly text: string; readonly onRetry?: () => void }) {
   return (
     <div class="failure" role="alert">
       <span>{text}</span>

@@ -2,7 +2,7 @@ import { Component, type ComponentChildren } from "preact";
 import { EmptyState } from "./empty-state.tsx";
 
 interface BoundaryProps {
-  /** What the children show, as a name for the error message. */
+  /** The subject of the error message, such as `This page`. */
   readonly name: string;
   readonly children: ComponentChildren;
   /** Shown instead of the error message. */

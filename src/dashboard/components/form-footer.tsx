@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { LoadFailure } from "./empty-state.tsx";
+import { ErrorAlert } from "./empty-state.tsx";
 import type { Submit } from "./use-submit.ts";
 
 interface FooterProps {
@@ -18,7 +18,7 @@ interface FooterProps {
 export function FormFooter({ submit, words, isUnchanged = false, onCancel, children }: FooterProps) {
   return (
     <>
-      {submit.error !== null && <LoadFailure text={submit.error} />}
+      {submit.error !== null && <ErrorAlert text={submit.error} />}
       <div class="bar end">
         {children}
         {onCancel && (

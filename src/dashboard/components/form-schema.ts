@@ -19,8 +19,8 @@ const MAX_REFERENCES = 10;
 export const joinFieldPath = (at: string, name: string): string => (at === "" ? name : `${at}.${name}`);
 
 /**
- * Resolves references, replaces a union of `null` and one other schema by that schema, and adds a missing type if the
- * default value shows it.
+ * Resolves `$ref`s, replaces a union of `null` and one other schema by that schema, and takes a missing type from the
+ * default value.
  */
 export function simplifySchema(schema: JsonSchema, root: JsonSchema): JsonSchema {
   let plain = schema;
@@ -51,6 +51,23 @@ export function schemaOfValues(values: JsonRecord): JsonSchema {
 }
 
 /**
+ * Returns the path of the form's field in which the value at the path `at` is edited; null if there is no such field,
+ * or if there are several.
+ */
+export function fieldPathOf(schema: JsonSchema, at: string): string | null {
+  let path = "";
+  let inner: JsonSchema | undefined = schema;
+  for (const name of at.split(".")) {
+    const properties = propertiesOf(simplifySchema(inner, schema), path);
+    if (properties === undefined) return path;
+    inner = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (inner === undefined) return null;
+    path = joinFieldPath(path, name);
+  }
+  return propertiesOf(simplifySchema(inner, schema), path) === undefined ? path : null;
+}
+
+/**
  * Returns the properties that are shown as fields; undefined if the value at the path `at` is edited in a single
  * field.
  */
@@ -66,8 +83,8 @@ function found(ref: string, root: JsonSchema): JsonSchema | undefined {
 }
 
 /**
- * Returns the type of the default value, for a schema that names no type. For state values without a schema, nothing
- * else shows the type.
+ * Returns the type of a schema's default value. Undefined if `anyOf`, `oneOf` or `enum` says more, or if the default
+ * value is no number, boolean or string.
  */
 function typeOf({ anyOf, oneOf, enum: choices, default: initial }: JsonSchema): string | undefined {
   const isOpen = anyOf === undefined && oneOf === undefined && choices === undefined;

@@ -27,10 +27,7 @@ interface JsonFieldProps {
   readonly "aria-describedby"?: string;
 }
 
-/**
- * A field for JSON. Without `isStrict`, text that is not JSON and does not begin with `{`, `[` or `"` is taken as a
- * string.
- */
+/** A text field for a JSON value. */
 export function JsonField({
   id,
   value,
@@ -46,9 +43,9 @@ export function JsonField({
 }: JsonFieldProps) {
   const [text, setText] = useState(() => written ?? textOf(value, isStrict));
   const [wrong, setWrong] = useState<string | null>(() =>
-    written === undefined ? null : parsed(written, isStrict).wrong,
+    written === undefined ? null : parseJsonText(written, isStrict).wrong,
   );
-  // The initial text may be invalid. A layout effect, because the form must know this before the next key press.
+  // Reports an invalid initial text. This is a layout effect, because the form must know before the next key press.
   useLayoutEffect(() => {
     if (wrong !== null) onWrong?.(wrong);
   }, []);
@@ -69,7 +66,7 @@ export function JsonField({
         aria-invalid={wrong !== null || shared["aria-invalid"] === true}
         onInput={({ currentTarget }) => {
           setText(currentTarget.value);
-          const found = parsed(currentTarget.value, isStrict);
+          const found = parseJsonText(currentTarget.value, isStrict);
           setWrong(found.wrong);
           onChange(found.value, currentTarget.value);
           onWrong?.(found.wrong);
@@ -87,7 +84,11 @@ export function JsonField({
 const textOf = (value: unknown, isStrict: boolean): string =>
   value === undefined ? "" : typeof value === "string" && !isStrict ? value : JSON.stringify(value, null, 2);
 
-function parsed(text: string, isStrict: boolean): { readonly value: unknown; readonly wrong: string | null } {
+/** Parses the text of a {@link JsonField}. `wrong`: why the text is invalid; null if it is valid or empty. */
+export function parseJsonText(
+  text: string,
+  isStrict: boolean,
+): { readonly value: unknown; readonly wrong: string | null } {
   if (text.trim() === "") return { value: undefined, wrong: null };
   try {
     const value = JSON.parse(text) as unknown;

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from "preact/hooks";
-import { currentLocation, goTo, guardAgainstLeaving, isUnsavedInputKept } from "../app/page-location.ts";
-import { Confirm } from "./dialogs.tsx";
+import { currentLocation, goToHash, guardAgainstLeaving, isUnloadGuarded } from "../app/page-location.ts";
+import { ConfirmDialog } from "./dialogs.tsx";
 
 /** Returns the part of an address that decides which form is shown: the path, and the tab of a thread's page. */
 function placeOf(hash: string): string {
@@ -16,7 +16,7 @@ interface LeaveConfirmationProps {
 
 /**
  * While a form has unsaved changes, asks before the user follows a link to another page, goes back or forward in the
- * browser's history, or closes the browser's tab.
+ * browser's history, or closes or reloads the page.
  */
 export function LeaveConfirmation({
   isEdited,
@@ -36,12 +36,12 @@ export function LeaveConfirmation({
       const isWithin = origin === location.origin && pathname === location.pathname;
       if (!isWithin || placeOf(hash) === placeOf(location.hash)) return;
       event.preventDefault();
-      setLeave(() => () => goTo(hash));
+      setLeave(() => () => goToHash(hash));
     };
     document.addEventListener("click", ask, { capture: true });
     // Lets the browser ask before the tab is closed or reloaded.
     const warn = (event: BeforeUnloadEvent) => {
-      if (isUnsavedInputKept()) event.preventDefault();
+      if (isUnloadGuarded()) event.preventDefault();
     };
     addEventListener("beforeunload", warn);
     const unguard = guardAgainstLeaving({
@@ -55,5 +55,5 @@ export function LeaveConfirmation({
     };
   }, [isEdited]);
   if (leave === null) return null;
-  return <Confirm title={title} text={text} yes="Leave" onYes={leave} onClose={() => setLeave(null)} />;
+  return <ConfirmDialog title={title} text={text} yes="Leave" onYes={leave} onClose={() => setLeave(null)} />;
 }

@@ -34,14 +34,14 @@ export function Markdown({ text, class: name = "" }: MarkdownProps) {
 }
 
 /** Renderers for headings, links, images and code spans. */
-export interface Rendering {
+export interface MarkdownRenderers {
   heading(heading: Tokens.Heading, shown: ComponentChildren): ComponentChildren;
   link(href: string, shown: ComponentChildren): ComponentChildren;
   image(image: Tokens.Image): ComponentChildren;
   code(text: string): ComponentChildren;
 }
 
-const MESSAGE: Rendering = {
+const MESSAGE: MarkdownRenderers = {
   // A heading in a message is not an `<h1>` to `<h6>`, so that it does not mix with the headings of the page.
   heading: ({ depth }, shown) => (
     <p class={`heading h${depth}`}>
@@ -56,13 +56,13 @@ const MESSAGE: Rendering = {
 /** Parses a trusted document, such as a page of the guide. */
 export const parseDocument = (text: string): readonly Token[] => wrapped.lexer(text);
 
-/** Renders a trusted document. HTML in it is shown as text, too. */
+/** Renders a trusted document. HTML in the document is shown as text. */
 export function MarkdownDocument({
   tokens,
   rendering,
 }: {
   readonly tokens: readonly Token[];
-  readonly rendering: Rendering;
+  readonly rendering: MarkdownRenderers;
 }) {
   return <div class="text markdown">{all(tokens, rendering)}</div>;
 }
@@ -71,17 +71,17 @@ export function MarkdownDocument({
  * Returns the text of a document for the search: without Markdown marks, and with spaces between table cells and list
  * items.
  */
-export function plainText(tokens: readonly Token[]): string {
+export function markdownToPlainText(tokens: readonly Token[]): string {
   const parts = tokens.map((given) => {
     const token = given as MarkedToken;
     switch (token.type) {
       case "table":
         return [token.header, ...token.rows]
           .flat()
-          .map(({ tokens }) => `${plainText(tokens)} `)
+          .map(({ tokens }) => `${markdownToPlainText(tokens)} `)
           .join("");
       case "list":
-        return token.items.map(({ tokens }) => `${plainText(tokens)} `).join("");
+        return token.items.map(({ tokens }) => `${markdownToPlainText(tokens)} `).join("");
       case "image":
         return "";
       case "code":
@@ -90,13 +90,13 @@ export function plainText(tokens: readonly Token[]): string {
         return token.text;
       case "paragraph":
       case "heading":
-        return `${plainText(token.tokens ?? [])} `;
+        return `${markdownToPlainText(token.tokens ?? [])} `;
       case "br":
       case "space":
         return " ";
       default:
         return "tokens" in token && token.tokens !== undefined
-          ? plainText(token.tokens)
+          ? markdownToPlainText(token.tokens)
           : ((token as { text?: string }).text ?? "");
     }
   });
@@ -109,7 +109,7 @@ export function plainText(tokens: readonly Token[]): string {
  */
 const MAX_MARKS = 1_000;
 const MARKS = /[*_~`[\]<!&]/g;
-/** Matches a line that opens 20 or more nested quotes and lists. The parser recurses once for each. */
+/** Matches a line that opens 20 or more nested quotes and lists. The parser recurses once for each level. */
 const DEEP_NESTING = /^[ \t]*(?:(?:>[ \t]?|[-+*][ \t]+|\d{1,9}[.)][ \t]+)){20}/m;
 /** The largest depth of nested Markdown elements that is rendered. */
 const MAX_DEPTH = 40;
@@ -141,10 +141,10 @@ function depthOf(tokens: readonly Token[], depth: number): number {
   return most;
 }
 
-const all = (tokens: readonly Token[] | undefined, rendering: Rendering): ComponentChildren =>
+const all = (tokens: readonly Token[] | undefined, rendering: MarkdownRenderers): ComponentChildren =>
   tokens?.map((token, i) => one(token, i, rendering));
 
-function one(given: Token, i: number, rendering: Rendering): ComponentChildren {
+function one(given: Token, i: number, rendering: MarkdownRenderers): ComponentChildren {
   const inner = (tokens: readonly Token[] | undefined) => all(tokens, rendering);
   const keyed = (shown: ComponentChildren) => <Fragment key={i}>{shown}</Fragment>;
   const token = given as MarkedToken;
@@ -193,7 +193,7 @@ function one(given: Token, i: number, rendering: Rendering): ComponentChildren {
   }
 }
 
-function List({ list, rendering }: { readonly list: Tokens.List; readonly rendering: Rendering }) {
+function List({ list, rendering }: { readonly list: Tokens.List; readonly rendering: MarkdownRenderers }) {
   const items = list.items.map((item, i) => (
     <li key={i}>
       {item.task && <span aria-label={item.checked ? "done" : "to do"}>{item.checked ? "☑ " : "☐ "}</span>}
@@ -203,7 +203,13 @@ function List({ list, rendering }: { readonly list: Tokens.List; readonly render
   return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>;
 }
 
-function Table({ table, rendering }: { readonly table: Tokens.Table; readonly rendering: Rendering }) {
+function Table({
+  table,
+  rendering,
+}: {
+  readonly table: Tokens.Table;
+  readonly rendering: MarkdownRenderers;
+}) {
   return (
     <div class="wide" tabIndex={0} role="group" aria-label="Table">
       <table>

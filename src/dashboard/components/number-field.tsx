@@ -7,7 +7,7 @@ interface NumberFieldProps {
   readonly placeholder: string;
   /** Called after each change; undefined if the field is empty or its text is not a number. */
   readonly onChange: (value: number | undefined) => void;
-  /** Called after each change with the reason why the text is not a usable number; null if it is one, or empty. */
+  /** Called after each change with the reason why the text is not a usable number; null if it is usable or empty. */
   readonly onUnread: (why: string | null) => void;
   readonly "aria-required"?: boolean;
   readonly "aria-invalid"?: boolean;
@@ -30,14 +30,13 @@ function parseNumber(text: string): ParsedNumber {
 }
 
 /**
- * A field for a number. It is a field for text: `<input type="number">` changes its number when the mouse wheel turns,
- * drops characters such as a decimal comma without a word, and does not tell the text in it, so that writing back the
- * number of "1." would remove the point while the user is typing.
+ * A text field for a number. `<input type="number">` would change the number when the mouse wheel turns, and would not
+ * let the page read an unfinished text such as `1.`.
  */
 export function NumberField({ value, placeholder, onChange, onUnread, ...shared }: NumberFieldProps) {
   const [typed, setTyped] = useState("");
   const given = typeof value === "number" ? value : undefined;
-  // The text stays as it was typed unless the form has another value since.
+  // Keeps the text as it was typed, unless the form has since set another value.
   const text = parseNumber(typed).value === given ? typed : given === undefined ? "" : String(given);
   return (
     <input

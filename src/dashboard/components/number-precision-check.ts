@@ -14,8 +14,8 @@ export function findInexactNumber(json: string): string | null {
 }
 
 /**
- * Returns a text that says how JavaScript would change a number; null if it would not, or would only round a decimal
- * fraction.
+ * Returns a text that says how JavaScript would change a number; null if the number stays the same, or if only a
+ * decimal fraction is rounded.
  */
 export function inexactNumberFault(text: string): string | null {
   const value = Number(text);

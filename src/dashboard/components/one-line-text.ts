@@ -14,7 +14,7 @@ export const findQuestionTextKey = (value: unknown): string | undefined =>
  * Formats a value as one line of at most `most` characters. For an object with a question's text, only this text is
  * shown.
  */
-export function toLine(value: unknown, most = 160): string {
+export function toOneLine(value: unknown, most = 160): string {
   const words = findQuestionTextKey(value);
   const shown = isJsonRecord(value) && words !== undefined ? value[words] : value;
   const text = (typeof shown === "string" ? shown : (JSON.stringify(shown) ?? ""))

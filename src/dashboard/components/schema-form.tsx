@@ -15,7 +15,7 @@ interface FieldsProps {
 }
 
 /** A form generated from a JSON Schema: one field for each property. */
-export function Fields({ schema, value, validation, at = "", onChange }: FieldsProps) {
+export function SchemaFields({ schema, value, validation, at = "", onChange }: FieldsProps) {
   const entries = Object.entries(simplifySchema(schema, validation.root).properties ?? {});
   const set = (name: string, inner: unknown) => {
     const { [name]: _, ...rest } = value;
@@ -25,7 +25,7 @@ export function Fields({ schema, value, validation, at = "", onChange }: FieldsP
   return (
     <div class="fields">
       {entries.map(([name, inner]) => (
-        <Field
+        <SchemaField
           key={name}
           name={name}
           schema={inner}
@@ -51,7 +51,7 @@ interface FieldProps {
   readonly onChange: (value: unknown) => void;
 }
 
-export function Field({ name, schema, isRequired, value, validation, at, onChange }: FieldProps) {
+export function SchemaField({ name, schema, isRequired, value, validation, at, onChange }: FieldProps) {
   const id = useId();
   const plain = simplifySchema(schema, validation.root);
   const properties = propertiesOf(plain, at);
@@ -126,7 +126,7 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
         />
       ) : properties !== undefined ? (
         <fieldset id={id} aria-label={name}>
-          <Fields
+          <SchemaFields
             schema={plain}
             value={isJsonRecord(value) ? value : {}}
             validation={validation}

@@ -16,17 +16,25 @@ export interface FormValidation {
 }
 
 interface FormValidationState extends FormValidation {
-  /** Returns whether the form is valid, and shows missing values from now on. */
+  /** Returns whether the form is valid. From now on, missing values are shown as errors. */
   validate(): boolean;
-  /** Clears the errors of unparsable texts, and hides missing values again. */
+  /** Forgets the errors of unparsable texts, and no longer shows missing values as errors. */
   clear(): void;
 }
 
 const NONE: ReadonlyMap<string, string> = new Map();
+const NOTHING_REFUSED: ReadonlyMap<string, { readonly text: string }> = new Map();
 const ANYTHING: JsonSchema = {};
 
-/** Validates a form's value against a schema. If the schema is null, any value is valid. */
-export function useFormValidation(schema: JsonSchema | null, value: unknown): FormValidationState {
+/**
+ * Validates a form's value against a schema; null accepts any value. `refused`: errors that the server has reported, by
+ * field path. They are shown, but do not make the form invalid.
+ */
+export function useFormValidation(
+  schema: JsonSchema | null,
+  value: unknown,
+  refused: ReadonlyMap<string, { readonly text: string }> = NOTHING_REFUSED,
+): FormValidationState {
   const [unread, setUnread] = useState(NONE);
   const [isSubmitted, setSubmitted] = useState(false);
   const root = schema ?? ANYTHING;
@@ -35,9 +43,13 @@ export function useFormValidation(schema: JsonSchema | null, value: unknown): Fo
     const texts = [...unread].map(([at, text]) => [at, { at, text, isMissing: false }] as const);
     return new Map([...all, ...texts]);
   }, [root, value, unread]);
+  const shown = useMemo(() => {
+    const told = [...refused].map(([at, { text }]) => [at, { at, text, isMissing: false }] as const);
+    return told.length === 0 ? errors : new Map([...told, ...errors]);
+  }, [errors, refused]);
   return {
     root,
-    errors,
+    errors: shown,
     isSubmitted,
     onUnread(at, why) {
       setUnread((before) => {
@@ -66,6 +78,6 @@ export function useFormValidation(schema: JsonSchema | null, value: unknown): Fo
 export const useReportBeforeNextEvent = (report: () => void, inputs: readonly unknown[]): void =>
   useLayoutEffect(report, [...inputs]);
 
-/** Returns the paths of required values that are missing. */
-export const missingValues = (errors: Iterable<FormError>): readonly string[] =>
+/** Returns the paths of missing required values. The form's whole value is called `the answer`. */
+export const missingFieldPaths = (errors: Iterable<FormError>): readonly string[] =>
   [...errors].filter(({ isMissing }) => isMissing).map(({ at }) => (at === "" ? "the answer" : at));

@@ -12,8 +12,8 @@ export interface Submit {
 }
 
 /**
- * A hook that sends the request of a form, one attempt at a time. If an attempt fails, the form shows the error,
- * because many forms are dialogs, which cover the page's notices. After the form was closed, a notice shows it.
+ * Sends the request of a form, one attempt at a time. The form shows the error of a failed attempt itself, because a
+ * dialog covers the page's notices.
  */
 export function useSubmit(): Submit {
   const [error, setError] = useState<string | null>(null);
@@ -31,7 +31,7 @@ export function useSubmit(): Submit {
     try {
       await work();
     } catch (cause) {
-      // If the form has been closed, it can no longer show the error.
+      // A closed form can no longer show the error, so a notice does.
       if (cause instanceof ApiKeyRequired || isClosed.current) showError(cause);
       setError(errorMessage(cause));
     }

@@ -11,8 +11,8 @@ type Given = "getScrollElement" | "observeElementRect" | "observeElementOffset" 
 type RowOptions = Omit<VirtualizerOptions<HTMLElement, Element>, Given>;
 
 /**
- * Returns the virtualizer of a long list, which draws only the visible rows. It renders the component again when the
- * visible rows change. `scroll`: the element that scrolls.
+ * Returns a virtualizer, which tells the visible rows of a long list. The component is rendered again when they change.
+ * `scroll`: the element that scrolls.
  */
 export function useVirtualizer(
   scroll: { readonly current: HTMLElement | null },

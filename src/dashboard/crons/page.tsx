@@ -1,20 +1,22 @@
 import { useEffect, useState } from "preact/hooks";
-import { deleteCron, findRuns, listCrons, runCron, updateCron } from "../api/client.ts";
+import { deleteCron, findRuns, listCrons, runCronNow, updateCron } from "../api/client.ts";
 import type { Assistant, Cron, FoundRun } from "../api/records.ts";
 import { nowTruncatedToSeconds } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
-import { cronOrigin } from "../all-runs/run-filter.ts";
+import { hrefOf, navigate, runHref } from "../app/page-location.ts";
+import { cronFilterValue } from "../all-runs/run-filter.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ActionButton } from "../components/action-button.tsx";
-import { Confirm } from "../components/dialogs.tsx";
-import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
+import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
-import { Age, timeUntil } from "../components/age.tsx";
+import { Age, formatTimeUntil } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
-import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
+import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
+import { CronDialog } from "./cron-dialog.tsx";
+import { CronThreadLink } from "./thread-choice.tsx";
 import { errorLine } from "../components/one-line-text.ts";
 
 const PAGE_SIZE = 20;
@@ -41,7 +43,7 @@ async function readCrons(page: number): Promise<{ readonly rows: readonly Listed
 /** The crons, each with the time of its next run and the outcomes of its most recent runs. */
 export function CronsPage({ query }: { readonly query: URLSearchParams }) {
   const page = Math.max(0, Math.trunc(Number(query.get("page") ?? 0)) || 0);
-  const assistants = useAssistants();
+  const { value: assistants } = useAssistantList();
   const crons = useResource(() => readCrons(page), [page]);
   useEffect(() => {
     const poll = setInterval(() => {
@@ -49,6 +51,8 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
     }, POLL_MS);
     return () => clearInterval(poll);
   }, []);
+  /** The cron in the form; null for a new one, undefined if the form is not shown. */
+  const [edited, setEdited] = useState<Cron | null | undefined>(undefined);
   const [deleting, setDeleting] = useState<Cron | null>(null);
   const act = (work: () => Promise<unknown>, said: string) =>
     runAction(async () => {
@@ -59,9 +63,14 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
   const { rows = [], hasMore = false } = crons.value ?? {};
   return (
     <article class="page crons pad">
-      <h1>Crons</h1>
+      <div class="bar">
+        <h1 class="space">Crons</h1>
+        <button type="button" class="primary" onClick={() => setEdited(null)}>
+          New cron
+        </button>
+      </div>
       <p class="dim">Schedules on which runs start.</p>
-      {crons.error !== null && <LoadFailure text={crons.error} onRetry={crons.reload} />}
+      {crons.error !== null && <ErrorAlert text={crons.error} onRetry={crons.reload} />}
       {crons.value === undefined && crons.error === null && <Loading />}
       {crons.value !== undefined && rows.length === 0 && <NoCron isFirst={page === 0} />}
       <ul>
@@ -70,14 +79,15 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
             key={cron.cron_id}
             cron={cron}
             runs={runs}
-            assistant={assistants.find(({ assistant_id }) => assistant_id === cron.assistant_id)}
-            onRun={() => act(() => runCron(cron), "Run started.")}
+            assistant={assistants?.find(({ assistant_id }) => assistant_id === cron.assistant_id)}
+            onRun={() => act(() => runCronNow(cron), "Run started.")}
             onEnable={(enabled) =>
               void act(
                 () => updateCron(cron.cron_id, { enabled }),
                 enabled ? "Cron resumed." : "Cron paused.",
               )
             }
+            onEdit={() => setEdited(cron)}
             onDelete={() => setDeleting(cron)}
           />
         ))}
@@ -94,8 +104,22 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
           </a>
         )}
       </nav>
+      {edited !== undefined && (
+        <CronDialog
+          cron={edited}
+          assistants={assistants}
+          onSaved={() => {
+            showNotice(edited === null ? "Cron created." : "Cron saved.");
+            setEdited(undefined);
+            crons.reload();
+            // The new cron is on the first page.
+            if (edited === null && page > 0) navigate(["crons"]);
+          }}
+          onClose={() => setEdited(undefined)}
+        />
+      )}
       {deleting !== null && (
-        <Confirm
+        <ConfirmDialog
           title="Delete the cron?"
           text="It will start no more runs. Its earlier runs are kept."
           yes="Delete"
@@ -111,7 +135,7 @@ function NoCron({ isFirst }: { readonly isFirst: boolean }) {
   if (!isFirst) return <EmptyState title="No more crons" />;
   return (
     <EmptyState title="No crons yet">
-      <p class="dim">Clients create crons, for one thread or with a new thread per run:</p>
+      <p class="dim">Create one here or with a client, for one thread or with a new thread per run:</p>
       <pre class="code">{`await client.crons.create("agent", { schedule: "0 9 * * MON", input: {} })`}</pre>
       <a href="docs">Open guide</a>
     </EmptyState>
@@ -122,19 +146,12 @@ interface CardProps extends ListedCron {
   readonly assistant: Assistant | undefined;
   readonly onRun: () => Promise<unknown>;
   readonly onEnable: (enabled: boolean) => void;
+  readonly onEdit: () => void;
   readonly onDelete: () => void;
 }
 
-function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProps) {
-  const {
-    cron_id: id,
-    schedule,
-    timezone,
-    thread_id: thread,
-    next_run_date: next,
-    enabled,
-    last_run: outcome,
-  } = cron;
+function CronCard({ cron, runs, assistant, onRun, onEnable, onEdit, onDelete }: CardProps) {
+  const { cron_id: id, schedule, timezone, next_run_date: next, enabled, last_run: outcome } = cron;
   return (
     <li class="card">
       <div class="bar">
@@ -147,6 +164,9 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
         <button type="button" onClick={() => onEnable(!enabled)}>
           {enabled ? "Pause" : "Resume"}
         </button>
+        <button type="button" onClick={onEdit}>
+          Edit
+        </button>
         <button type="button" class="quiet" onClick={onDelete}>
           Delete
         </button>
@@ -155,9 +175,8 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
         {assistant !== undefined
           ? assistantLabel(assistant)
           : (runs[0]?.graph_id ?? `assistant …${idSuffix(cron.assistant_id)}`)}{" "}
-        ·{" "}
-        {thread === null ? "new thread per run" : <a href={threadHref(thread)}>thread …{idSuffix(thread)}</a>}{" "}
-        · {next === null ? enabled ? "finished" : "no next run while paused" : <NextRun at={next} />}
+        · <CronThreadLink {...cron} /> ·{" "}
+        {next === null ? enabled ? "finished" : "no next run while paused" : <NextRun at={next} />}
       </p>
       {outcome !== undefined && runs.every(({ run_id }) => run_id !== outcome.run_id) && (
         <p>
@@ -172,8 +191,8 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
         <p class="dim">
           {cron.on_run_completed === "delete" ? (
             <>
-              Runs and their threads are deleted when they end. Set <code>on_run_completed: "keep"</code> to
-              keep them.
+              Runs and their threads are deleted when they end. To keep them, edit the cron (
+              <code>on_run_completed: "keep"</code>).
             </>
           ) : (
             "No runs yet"
@@ -192,7 +211,7 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
             </li>
           ))}
           <li>
-            <a href={hrefOf(["runs"], { from: cronOrigin(id) })}>View all runs</a>
+            <a href={hrefOf(["runs"], { from: cronFilterValue(id) })}>View all runs</a>
           </li>
         </ul>
       )}
@@ -212,7 +231,7 @@ function Failure({ error }: Pick<FoundRun, "error">) {
 function NextRun({ at }: { readonly at: string }) {
   return (
     <time dateTime={at} title={new Date(at).toLocaleString()}>
-      next run {timeUntil(at, nowTruncatedToSeconds.value)}
+      next run {formatTimeUntil(at, nowTruncatedToSeconds.value)}
     </time>
   );
 }

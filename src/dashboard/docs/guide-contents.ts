@@ -16,7 +16,7 @@ import machines from "../../guide/machines.md";
 import messages from "../../guide/messages.md";
 import operations from "../../guide/operations.md";
 import runs from "../../guide/runs.md";
-import { plainText, parseDocument } from "../components/markdown.tsx";
+import { markdownToPlainText, parseDocument } from "../components/markdown.tsx";
 
 export interface GuidePage {
   /** The page's name in URL fragments, such as `operations` in `docs#guide/operations`. */
@@ -31,7 +31,7 @@ export interface GuidePage {
 }
 
 /** A heading of a page with the text up to the next heading. */
-export interface Section {
+export interface GuideSection {
   readonly page: GuidePage;
   /** The URL fragment of the section, such as `guide/operations/backups`. */
   readonly id: string;
@@ -60,7 +60,7 @@ const files: { readonly [name: string]: string } = {
 };
 
 /** The page that is shown if the URL has no fragment. */
-export const overview: GuidePage = {
+export const overviewPage: GuidePage = {
   name: "overview",
   title: "Overview",
   file: "README.md",
@@ -68,8 +68,8 @@ export const overview: GuidePage = {
 };
 
 /** The pages of the guide, in the order of the table of contents. */
-export const guide: readonly GuidePage[] = [
-  overview,
+export const guidePages: readonly GuidePage[] = [
+  overviewPage,
   ...Object.entries(files).map(([name, text]) => ({
     name,
     title: /^# (.+)$/m.exec(text)?.[1] ?? name,
@@ -78,7 +78,7 @@ export const guide: readonly GuidePage[] = [
   })),
 ];
 
-export const fragmentOf = ({ name }: GuidePage, heading?: string): string =>
+export const guideFragmentOf = ({ name }: GuidePage, heading?: string): string =>
   heading === undefined ? `guide/${name}` : `guide/${name}/${slug(heading)}`;
 
 /**
@@ -95,30 +95,30 @@ function slug(heading: string): string {
  * Returns the URL fragment for a relative link on the page `from`; undefined if the link does not lead to a page of
  * the guide.
  */
-export function fragmentOfLink(href: string, from: GuidePage): string | undefined {
+export function guideFragmentOfLink(href: string, from: GuidePage): string | undefined {
   const { pathname, hash } = new URL(href, `file:///${from.file}`);
-  const page = guide.find(({ file }) => pathname === `/${file}`);
+  const page = guidePages.find(({ file }) => pathname === `/${file}`);
   if (page === undefined) return undefined;
-  return `${fragmentOf(page)}${hash === "" ? "" : `/${hash.slice(1)}`}`;
+  return `${guideFragmentOf(page)}${hash === "" ? "" : `/${hash.slice(1)}`}`;
 }
 
-let sections: readonly Section[] | undefined;
+let sections: readonly GuideSection[] | undefined;
 
-/** Returns the sections of all pages. They are created at the first call. */
-export function allSections(): readonly Section[] {
-  sections ??= guide.flatMap(sectionsOf);
+/** Returns the sections of all pages, which are created at the first call. */
+export function allGuideSections(): readonly GuideSection[] {
+  sections ??= guidePages.flatMap(guideSectionsOf);
   return sections;
 }
 
-export function sectionsOf(page: GuidePage): readonly Section[] {
+export function guideSectionsOf(page: GuidePage): readonly GuideSection[] {
   const found: { title: string; id: string; tokens: GuidePage["tokens"][number][] }[] = [];
   for (const token of page.tokens) {
     if (token.type === "heading") {
-      const title = plainText("tokens" in token ? (token.tokens ?? []) : []).trim();
+      const title = markdownToPlainText("tokens" in token ? (token.tokens ?? []) : []).trim();
       // The first heading is the page's title, so its section gets the fragment of the page.
-      const id = found.length === 0 ? fragmentOf(page) : fragmentOf(page, title);
+      const id = found.length === 0 ? guideFragmentOf(page) : guideFragmentOf(page, title);
       found.push({ title: found.length === 0 ? page.title : title, id, tokens: [] });
     } else found.at(-1)?.tokens.push(token);
   }
-  return found.map(({ title, id, tokens }) => ({ page, id, title, text: plainText(tokens) }));
+  return found.map(({ title, id, tokens }) => ({ page, id, title, text: markdownToPlainText(tokens) }));
 }

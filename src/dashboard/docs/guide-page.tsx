@@ -1,5 +1,16 @@
-import { MarkdownDocument, plainText, type Rendering, WebLink } from "../components/markdown.tsx";
-import { fragmentOf, fragmentOfLink, guide, type GuidePage, overview } from "./guide-contents.ts";
+import {
+  MarkdownDocument,
+  markdownToPlainText,
+  type MarkdownRenderers,
+  WebLink,
+} from "../components/markdown.tsx";
+import {
+  guideFragmentOf,
+  guideFragmentOfLink,
+  guidePages,
+  type GuidePage,
+  overviewPage,
+} from "./guide-contents.ts";
 import { operationsOf, type OpenApi } from "./openapi.ts";
 
 interface GuidePageViewProps {
@@ -10,31 +21,31 @@ interface GuidePageViewProps {
 
 /** Shows one page of the guide. */
 export function GuidePageView({ name, api }: GuidePageViewProps) {
-  const at = guide.findIndex((page) => page.name === name);
-  const page = guide[at];
+  const at = guidePages.findIndex((page) => page.name === name);
+  const page = guidePages[at];
   if (page === undefined)
     return (
       <>
         <h1>Page not found</h1>
         <p>
-          <a href={`#${fragmentOf(overview)}`}>Open overview</a>
+          <a href={`#${guideFragmentOf(overviewPage)}`}>Open overview</a>
         </p>
       </>
     );
-  const [before, after] = [guide[at - 1], guide[at + 1]];
+  const [before, after] = [guidePages[at - 1], guidePages[at + 1]];
   return (
     <article>
       <MarkdownDocument tokens={page.tokens} rendering={renderingOf(page, api)} />
       <footer class="bar turn">
-        {before !== undefined && <a href={`#${fragmentOf(before)}`}>← {before.title}</a>}
+        {before !== undefined && <a href={`#${guideFragmentOf(before)}`}>← {before.title}</a>}
         <span class="space" />
-        {after !== undefined && <a href={`#${fragmentOf(after)}`}>{after.title} →</a>}
+        {after !== undefined && <a href={`#${guideFragmentOf(after)}`}>{after.title} →</a>}
       </footer>
     </article>
   );
 }
 
-function renderingOf(page: GuidePage, api: OpenApi | undefined): Rendering {
+function renderingOf(page: GuidePage, api: OpenApi | undefined): MarkdownRenderers {
   const operations = new Map(
     api === undefined
       ? []
@@ -42,7 +53,8 @@ function renderingOf(page: GuidePage, api: OpenApi | undefined): Rendering {
   );
   return {
     heading: ({ depth, tokens }, shown) => {
-      const id = depth === 1 ? fragmentOf(page) : fragmentOf(page, plainText(tokens).trim());
+      const id =
+        depth === 1 ? guideFragmentOf(page) : guideFragmentOf(page, markdownToPlainText(tokens).trim());
       const Heading = `h${Math.min(depth, 4)}` as "h1" | "h2" | "h3" | "h4";
       return (
         <Heading id={id}>
@@ -57,7 +69,7 @@ function renderingOf(page: GuidePage, api: OpenApi | undefined): Rendering {
     },
     link: (href, shown) => {
       if (/^[a-z]+:/i.test(href)) return <WebLink href={href} shown={shown} />;
-      const fragment = fragmentOfLink(href, page);
+      const fragment = guideFragmentOfLink(href, page);
       // Links to other files of the repository are shown as text, because the server does not serve these files.
       return fragment === undefined ? (
         <span title={href}>{shown}</span>

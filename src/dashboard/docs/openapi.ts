@@ -73,13 +73,13 @@ export function resolveSchema(api: OpenApi, schema: OpenApiSchema): OpenApiSchem
 }
 
 /** Returns the type of a schema in TypeScript notation. Formats, such as `uuid`, are given instead of their type. */
-export function typeOf(schema: OpenApiSchema): string {
+export function schemaTypeText(schema: OpenApiSchema): string {
   if (schema.$ref !== undefined) return nameIn(schema.$ref);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
-  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeOf))].join(" | ");
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(schemaTypeText))].join(" | ");
   if (schema.type === "array") {
-    const item = typeOf(schema.items ?? {});
+    const item = schemaTypeText(schema.items ?? {});
     return item.includes(" ") ? `(${item})[]` : `${item}[]`;
   }
   return schema.format ?? schema.type ?? "any";
@@ -89,7 +89,7 @@ export function typeOf(schema: OpenApiSchema): string {
  * Returns the constraints of a schema besides its type, as text: limits of values, lengths and numbers of items, and
  * the default.
  */
-export function limitsOf(schema: OpenApiSchema): string {
+export function schemaLimitsText(schema: OpenApiSchema): string {
   const { minimum, exclusiveMinimum, maximum, minLength, maxLength, minItems, maxItems } = schema;
   const limitText = (least: number | undefined, most: number | undefined, of: string) =>
     least === undefined && most === undefined

@@ -1,11 +1,11 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { SiteHeader } from "../app/site-header.tsx";
-import { LoadFailure } from "../components/empty-state.tsx";
-import { fragmentOf, guide, overview } from "./guide-contents.ts";
+import { ErrorAlert } from "../components/empty-state.tsx";
+import { guideFragmentOf, guidePages, overviewPage } from "./guide-contents.ts";
 import { GuidePageView } from "./guide-page.tsx";
 import { operationsOf, type OpenApi } from "./openapi.ts";
-import { fragmentOfTag, Reference } from "./reference.tsx";
-import { SearchResults, splitSearchTerms } from "./search.tsx";
+import { apiFragmentOfTag, ApiReference } from "./api-reference.tsx";
+import { SearchResults, splitSearchTerms } from "./search-results.tsx";
 
 /** The guide and the API reference. */
 export function DocsPage() {
@@ -22,7 +22,7 @@ export function DocsPage() {
     setWanted("");
   }, [fragment]);
   useLayoutEffect(() => {
-    const title = page === undefined ? "API reference" : guide.find(({ name }) => name === page)?.title;
+    const title = page === undefined ? "API reference" : guidePages.find(({ name }) => name === page)?.title;
     document.title = `${title ?? "Guide"} · Heddle`;
   }, [page]);
   useArrival(fragment, api !== undefined, isSearch);
@@ -32,7 +32,7 @@ export function DocsPage() {
       <a class="skip" href="#main" onClick={skip}>
         Skip to content
       </a>
-      <SiteHeader current="Docs" home={`#${fragmentOf(overview)}`} onHome={leaveSearch}>
+      <SiteHeader current="Docs" home={`#${guideFragmentOf(overviewPage)}`} onHome={leaveSearch}>
         <span class="dim">{api?.info.version}</span>
         <button
           type="button"
@@ -57,10 +57,10 @@ export function DocsPage() {
             <p id="guide-pages" class="dim">
               Guide
             </p>
-            {guide.map((one) => (
+            {guidePages.map((one) => (
               <a
                 key={one.name}
-                href={`#${fragmentOf(one)}`}
+                href={`#${guideFragmentOf(one)}`}
                 aria-current={!isSearch && one.name === page ? "page" : undefined}
                 onClick={leaveSearch}
               >
@@ -80,7 +80,7 @@ export function DocsPage() {
               API reference
             </a>
             {(api?.tags ?? []).map(({ name }) => (
-              <a key={name} href={`#${fragmentOfTag(name)}`} onClick={leaveSearch}>
+              <a key={name} href={`#${apiFragmentOfTag(name)}`} onClick={leaveSearch}>
                 {name}{" "}
                 <span class="dim">
                   {operations.filter(({ operation }) => operation.tags.includes(name)).length}
@@ -91,14 +91,14 @@ export function DocsPage() {
         </div>
         <main id="main" tabIndex={-1}>
           {failure !== undefined && (page === undefined || isSearch) && (
-            <LoadFailure text={`The description of the API could not be read. ${failure}`} />
+            <ErrorAlert text={`The description of the API could not be read. ${failure}`} />
           )}
           {isSearch ? (
             <SearchResults api={api} words={words} onFollow={leaveSearch} />
           ) : page !== undefined ? (
             <GuidePageView name={page} api={api} />
           ) : (
-            api !== undefined && <Reference api={api} shown={fragment} />
+            api !== undefined && <ApiReference api={api} shown={fragment} />
           )}
         </main>
       </div>
@@ -108,7 +108,7 @@ export function DocsPage() {
 
 /** Returns the name of the guide's page in a URL fragment; undefined if the fragment belongs to the API reference. */
 function pageOf(fragment: string): string | undefined {
-  if (fragment === "") return overview.name;
+  if (fragment === "") return overviewPage.name;
   const [place, name = ""] = fragment.split("/");
   return place === "guide" ? name : undefined;
 }
@@ -147,8 +147,8 @@ function useApi(): { readonly api?: OpenApi; readonly failure?: string } {
 }
 
 /**
- * Scrolls to the element that the URL fragment names, as soon as the element is rendered. Also moves the focus there,
- * so that the keyboard and screen readers continue from there, except when the page was just opened.
+ * Scrolls to the element that the URL fragment names, as soon as it is rendered. Also moves the focus there, unless the
+ * page was just opened.
  */
 function useArrival(fragment: string, isApiRead: boolean, isSearch: boolean): void {
   const arrived = useRef("");

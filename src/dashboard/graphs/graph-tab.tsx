@@ -2,15 +2,15 @@ import { useEffect, useMemo } from "preact/hooks";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { navigate, threadHref } from "../app/page-location.ts";
 import { stateLabel } from "../inspector/chart-model.ts";
-import { type Actor, isLive, type FeedModel } from "../inspector/feed-model.ts";
+import { type FeedActor, isLiveActor, type FeedModel } from "../inspector/feed-model.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { TASK_STATUS_TEXTS } from "../live/status-texts.ts";
 import type { Task, TaskStatus, Trace } from "../live/trace.ts";
 import type { JsonRecord } from "../api/records.ts";
-import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
+import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { getGraphDefinition, HIDDEN_GRAPH } from "./read-graph-definition.ts";
-import { pathOf, nodePathsOf } from "./visible-chart.ts";
+import { getGraphDefinition, HIDDEN_GRAPH_TEXT } from "./read-graph-definition.ts";
+import { nodePathOfTask, takenPathsOf } from "./visible-chart.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
 /** The graph of a thread with its running nodes, and the statecharts of the thread's actors. */
@@ -59,7 +59,7 @@ interface GraphAndActorChartsProps {
   readonly model: FeedModel;
   readonly traces: readonly Trace[];
   readonly graph?: string | undefined;
-  /** The state of the graph; null: it is not known. */
+  /** The values of the graph's state; null if they are not known. */
   readonly values: JsonRecord | null;
   /** How the active states are marked if the graph is made from an XState machine. */
   readonly machineStatus: TaskStatus;
@@ -86,13 +86,13 @@ export function GraphAndActorCharts({
   const tasks = traces.flatMap((trace) => [...trace.tasks.values()]);
   if (definition === null)
     return found.error !== null ? (
-      <LoadFailure text={found.error} onRetry={found.reload} />
+      <ErrorAlert text={found.error} onRetry={found.reload} />
     ) : found.isReading ? (
       <Loading isPadded />
     ) : (
-      <p class="note">{HIDDEN_GRAPH}</p>
+      <p class="note">{HIDDEN_GRAPH_TEXT}</p>
     );
-  const value = actor !== undefined && isLive(actor) ? actor.message.snapshot?.value : undefined;
+  const value = actor !== undefined && isLiveActor(actor) ? actor.message.snapshot?.value : undefined;
   const actors = (["run", "thread"] as const)
     .map((kind) => model.latest(kind))
     .filter((one) => one !== undefined);
@@ -105,9 +105,9 @@ export function GraphAndActorCharts({
         values={values}
         machineStatus={machineStatus}
         label={`Graph ${name ?? ""}`}
-        ways={traces.flatMap(nodePathsOf)}
+        ways={traces.flatMap(takenPathsOf)}
         onNode={(path) => {
-          const task = tasks.findLast((one) => pathOf(one) === path);
+          const task = tasks.findLast((one) => nodePathOfTask(one) === path);
           if (task !== undefined) onTask(task);
         }}
       />
@@ -125,7 +125,7 @@ export function GraphAndActorCharts({
   );
 }
 
-function ActorChart({ actor }: { readonly actor: Actor }) {
+function ActorChart({ actor }: { readonly actor: FeedActor }) {
   const words = stateLabel(actor.message.snapshot?.value);
   const name = actor.kind === "run" ? "Run actor" : "Thread actor";
   return (

@@ -1,12 +1,12 @@
-import { getSchemas } from "../api/client.ts";
+import { getAssistantSchemas } from "../api/client.ts";
 import { hrefOf } from "../app/page-location.ts";
 import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
 import { CopyButton } from "../components/copy-button.tsx";
-import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
+import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { NoAssistants } from "../components/no-assistants.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { getGraphDefinition, HIDDEN_GRAPH } from "./read-graph-definition.ts";
+import { getGraphDefinition, HIDDEN_GRAPH_TEXT } from "./read-graph-definition.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
 interface GraphsPageProps {
@@ -25,7 +25,7 @@ export function GraphsPage({ chosen }: GraphsPageProps) {
     chosen === undefined
       ? assistants[0]
       : assistants.find(({ assistant_id, graph_id }) => [assistant_id, graph_id].includes(chosen));
-  if (error !== null && assistants.length === 0) return <LoadFailure text={error} onRetry={reload} />;
+  if (error !== null && assistants.length === 0) return <ErrorAlert text={error} onRetry={reload} />;
   if (assistants.length === 0) return isReading ? <Loading isPadded /> : <NoAssistants />;
   return (
     <article class="page graphs-page">
@@ -60,7 +60,7 @@ export function GraphsPage({ chosen }: GraphsPageProps) {
 
 function Graph({ graph, assistant }: { readonly graph: string; readonly assistant: string }) {
   const chart = useResource(() => getGraphDefinition(graph), [graph]);
-  const schemas = useResource(() => getSchemas(assistant), [assistant]);
+  const schemas = useResource(() => getAssistantSchemas(assistant), [assistant]);
   return (
     <div class="pad graphs">
       <div class="bar">
@@ -69,8 +69,8 @@ function Graph({ graph, assistant }: { readonly graph: string; readonly assistan
           Start a thread
         </a>
       </div>
-      {chart.error !== null && <LoadFailure text={chart.error} onRetry={chart.reload} />}
-      {chart.value === null && <p class="note">{HIDDEN_GRAPH}</p>}
+      {chart.error !== null && <ErrorAlert text={chart.error} onRetry={chart.reload} />}
+      {chart.value === null && <p class="note">{HIDDEN_GRAPH_TEXT}</p>}
       {typeof chart.value === "string" && (
         <StatechartView definition={chart.value} value={undefined} tasks={[]} label={`Graph ${graph}`} />
       )}

@@ -1,11 +1,12 @@
 import type { ChartDefinition } from "../inspector/chart-model.ts";
-import { isNotFound, isRefused } from "../api-errors.ts";
+import { isNotFound, isForbidden } from "../api-errors.ts";
 import { fetchJson } from "../requests.ts";
 
-export const HIDDEN_GRAPH = "This graph is hidden by the access rules, or no longer exists.";
+export const HIDDEN_GRAPH_TEXT = "This graph is hidden by the access rules, or no longer exists.";
 
 /**
- * Returns the XState definition of a graph's statechart, as JSON; null if the server does not show it to this user.
+ * Returns the XState definition of a graph's statechart, as JSON; null if there is no such graph, or if this user may
+ * not see it.
  */
 export async function getGraphDefinition(graph: string): Promise<string | null> {
   try {
@@ -13,7 +14,7 @@ export async function getGraphDefinition(graph: string): Promise<string | null> 
     const { definition } = await fetchJson<{ readonly definition: ChartDefinition }>(path);
     return JSON.stringify(definition);
   } catch (cause) {
-    if (isNotFound(cause) || isRefused(cause)) return null;
+    if (isNotFound(cause) || isForbidden(cause)) return null;
     throw cause;
   }
 }

@@ -2,18 +2,18 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import {
   buildChart,
   type ChartDefinition,
-  indexesByPath,
+  nodeIndexesByPath,
   type ActiveStateValue,
   type StoredActors,
 } from "../inspector/chart-model.ts";
 import { ChartRenderer, highlightTakenArrows } from "../inspector/chart-drawing.ts";
-import { addedArrowsKey, markTakenTransitions, type NodePath } from "../inspector/taken-transitions.ts";
-import { Zoom } from "../inspector/chart-zoom.ts";
+import { addedArrowsKey, markTakenTransitions, type TakenPath } from "../inspector/taken-transitions.ts";
+import { ChartZoom } from "../inspector/chart-zoom.ts";
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 import type { Task, TaskStatus } from "../live/trace.ts";
-import { LoadFailure } from "../components/empty-state.tsx";
+import { ErrorAlert } from "../components/empty-state.tsx";
 import { errorMessage } from "../app/notices.ts";
-import { activeMarksOf, visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
+import { activeStateMarksOf, buildVisibleChart, nodeMarksOf, subgraphPathsOf } from "./visible-chart.ts";
 
 /** One renderer for all charts of the page, so that each layout is computed only once. */
 const drawing = new ChartRenderer("dashboard/elk-worker.js");
@@ -24,7 +24,7 @@ const drawing = new ChartRenderer("dashboard/elk-worker.js");
  */
 export const usePreloadedLayoutWorker = (): void => useEffect(() => void drawing.start(), []);
 
-const NOWHERE: readonly NodePath[] = [];
+const NOWHERE: readonly TakenPath[] = [];
 
 /** Returns the actors in the stored snapshot of a machine. */
 function storedActorsOf(values: JsonRecord | null): StoredActors {
@@ -40,7 +40,7 @@ interface FigureProps {
   readonly tasks: readonly Task[];
   readonly label: string;
   /** The paths that runs have taken through the graph: the arrows on them are highlighted. */
-  readonly ways?: readonly NodePath[];
+  readonly ways?: readonly TakenPath[];
   /**
    * True for the statechart of an actor: it is fully expanded, and all active states are highlighted. False for a
    * graph.
@@ -56,7 +56,7 @@ interface FigureProps {
   readonly onNode?: (path: string) => void;
 }
 
-/** A statechart or graph that highlights the running states and shows the results of those that have ended. */
+/** Draws a statechart or graph, and marks its states as running, done, failed and so on. */
 export function StatechartView({
   definition,
   value,
@@ -75,10 +75,10 @@ export function StatechartView({
   const box = useRef<HTMLDivElement>(null);
   const svg = useRef<SVGSVGElement | null>(null);
   const bar = useRef<HTMLDivElement>(null);
-  const zoom = useRef<Zoom | null>(null);
+  const zoom = useRef<ChartZoom | null>(null);
   useEffect(() => {
     if (box.current === null) return undefined;
-    const made = new Zoom(box.current);
+    const made = new ChartZoom(box.current);
     zoom.current = made;
     bar.current?.replaceChildren(made.bar);
     return () => made.close();
@@ -87,17 +87,20 @@ export function StatechartView({
   const { valueKey } = parsed;
   // In a machine, all states are drawn: nested states are not subgraphs that could be collapsed.
   const isWhole = isChart || valueKey !== undefined;
-  const subgraphs = useMemo(() => (isWhole ? [] : subgraphsOf(parsed)), [parsed]);
-  const declared = useMemo(() => (isWhole ? buildChart(parsed) : visibleChart(parsed, open)), [parsed, open]);
+  const subgraphs = useMemo(() => (isWhole ? [] : subgraphPathsOf(parsed)), [parsed]);
+  const declared = useMemo(
+    () => (isWhole ? buildChart(parsed) : buildVisibleChart(parsed, open)),
+    [parsed, open],
+  );
   // In a machine, no arrows are highlighted: the steps of its run are not its transitions.
   const gone = markTakenTransitions(declared, valueKey === undefined ? ways : NOWHERE);
   const { chart } = gone;
   const further = addedArrowsKey(chart, declared);
   const marks = isChart
-    ? activeMarksOf(chart, value, "running")
+    ? activeStateMarksOf(chart, value, "running")
     : valueKey === undefined
-      ? marksOf(chart, value, tasks)
-      : activeMarksOf(
+      ? nodeMarksOf(chart, value, tasks)
+      : activeStateMarksOf(
           chart,
           value ?? (values?.[valueKey] as ActiveStateValue | undefined),
           machineStatus,
@@ -124,7 +127,7 @@ export function StatechartView({
       (made) => {
         if (isOld) return;
         svg.current = made;
-        const paths = new Map([...indexesByPath(chart)].map(([path, place]) => [String(place), path]));
+        const paths = new Map([...nodeIndexesByPath(chart)].map(([path, place]) => [String(place), path]));
         for (const group of made.querySelectorAll<SVGElement>("[data-state]")) {
           const path = paths.get(group.dataset["state"] ?? "");
           if (path !== undefined) group.dataset["node"] = path;
@@ -166,10 +169,7 @@ export function StatechartView({
       )}
       <div class="zooms" ref={bar} />
       {wrong !== null && (
-        <LoadFailure
-          text={`The chart could not be drawn: ${wrong}`}
-          onRetry={() => setRetries(retries + 1)}
-        />
+        <ErrorAlert text={`The chart could not be drawn: ${wrong}`} onRetry={() => setRetries(retries + 1)} />
       )}
       <div
         class="scroll"

@@ -4,22 +4,35 @@ import type { ApiInterrupt } from "../api/records.ts";
 import { currentLocation, hrefOf, replaceQuery, runHref, threadHref } from "../app/page-location.ts";
 import { isNotFound } from "../api-errors.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
+import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { Age } from "../components/age.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { useKeyPress } from "../components/use-key-press.ts";
 import { useResource } from "../components/use-resource.ts";
 import {
   AlreadyAnswered,
-  findAnswer,
-  readQuestions,
+  type RefusedAnswer,
+  refusedAnswerOf,
+  findAnsweringRun,
+  readPendingQuestions,
   sendAnswers,
   waitForRefusal,
 } from "../live/answer-requests.ts";
-import { awaitedEvents, questionLine } from "../threads/event-answer.tsx";
+import { awaitedEventTypes, questionLine } from "../threads/event-answer.tsx";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
-import { graphOf, threadTitle } from "../threads/thread-title.ts";
-import { type InboxRow, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
+import { graphNameOf, threadTitle } from "../threads/thread-title.ts";
+import { type InboxRow, InboxSubscription, INBOX_PAGE_SIZE } from "./inbox-subscription.ts";
+
+/** The hint that lists the keys of this page. */
+const SHORTCUTS = [
+  "Enter sends a text",
+  "Ctrl Enter sends any answer",
+  "Shift Enter starts a new line",
+  "Esc leaves the field, then closes the question",
+  "j ↓ next",
+  "k ↑ previous",
+  "? all shortcuts",
+];
 
 /**
  * The pending questions and breakpoints of all threads, longest wait first. The user answers the questions on this
@@ -57,7 +70,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   useEffect(() => {
     if (isTurned) heading.current?.focus();
   }, []);
-  const list = useMemo(() => new OpenQuestions(page), [page]);
+  const list = useMemo(() => new InboxSubscription(page), [page]);
   useEffect(() => () => list.close(), [list]);
   const [chosen, setChosen] = useState<InboxRow | null>(null);
   /**
@@ -65,7 +78,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
    * gets it.
    */
   const takesFocus = useRef(false);
-  /** Whether this page itself has opened the chosen row, and the user has not chosen a row since. */
+  /** Whether this page itself has opened the chosen row, and the user has not used the list since. */
   const isUntouched = useRef(false);
   /** The index of the chosen row. If somebody else answers its question, the row stays at this index. */
   const place = useRef(0);
@@ -84,7 +97,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   const isGone = chosen !== null && at < 0 && !isUntouched.current;
   const rows = isGone ? waiting.toSpliced(place.current, 0, chosen) : waiting;
   const total = list.total.value;
-  const pages = Math.ceil(total / PAGE_SIZE);
+  const pages = Math.ceil(total / INBOX_PAGE_SIZE);
   /** The rows and the chosen row of the latest rendering, for callbacks that are called later. */
   const shown = useRef({ rows, chosen });
   shown.current = { rows, chosen };
@@ -108,7 +121,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
   };
   const move = (by: number) => {
     const from = rows.findIndex(({ key }) => key === chosen?.key);
-    // The summary gets the focus instead of a field, so that the next key press moves on.
+    // The summary gets the focus, so that the next `j` or `k` moves again. In a field, it would be typed.
     choose(rows[Math.max(0, Math.min(rows.length - 1, from + by))], "summary");
   };
   const isRead = list.rows.value !== null;
@@ -136,7 +149,8 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
     const from = now.rows.findIndex((row) => row.key === key);
     setAnswered((before) => new Map(before).set(key, thread.updated_at));
     if (now.chosen?.key === key) {
-      // Questions that were asked meanwhile, such as the next one of the same thread, come last.
+      // A question that was asked meanwhile, such as the next one of the same thread, is opened only if there is no
+      // other.
       const next = now.rows.slice(from + 1).find((row) => listed.current.has(row.key));
       choose(next ?? now.rows[from - 1] ?? now.rows[from + 1], "field");
     }
@@ -151,9 +165,9 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
           </h1>
           <p class="dim">Threads waiting for an answer or to be resumed, the longest wait first.</p>
         </div>
-        <p class="dim keys">Enter sends · Esc leaves · j next · k previous</p>
+        <p class="dim keys">{SHORTCUTS.join(" · ")}</p>
       </header>
-      {list.error.value !== null && <LoadFailure text={list.error.value} onRetry={() => list.refresh()} />}
+      {list.error.value !== null && <ErrorAlert text={list.error.value} onRetry={() => list.refresh()} />}
       {list.rows.value === null ? (
         list.error.value === null && <Loading isPadded />
       ) : rows.length === 0 ? (
@@ -214,7 +228,7 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
  * waits for a timer.
  */
 const canBeAnswered = ({ question }: InboxRow): boolean =>
-  question !== null && awaitedEvents(question)?.length !== 0;
+  question !== null && awaitedEventTypes(question)?.length !== 0;
 
 const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
@@ -233,10 +247,7 @@ function focusSummary(list: HTMLElement): void {
   list.querySelector<HTMLElement>('.summary[aria-expanded="true"]')?.focus();
 }
 
-/**
- * Selectors for the fields of an answer. Buttons for the events of a machine are not among them, because they send at
- * once.
- */
+/** Selectors for what an answer is entered with: fields, and buttons except those that choose the input method. */
 const FIELDS = ["textarea", "input", "select", '[role="group"]:not([aria-label="How to answer"]) button'];
 
 /**
@@ -245,6 +256,7 @@ const FIELDS = ["textarea", "input", "select", '[role="group"]:not([aria-label="
  */
 function focusField(row: HTMLElement | null): void {
   if (row === null || !canTakeFocus(row) || matchMedia("(pointer: coarse)").matches) return;
+  // Not in the question of a machine, which is no child of a form: its buttons send at once.
   row.querySelector<HTMLElement>(FIELDS.map((field) => `form > .question ${field}`).join())?.focus();
 }
 
@@ -270,7 +282,7 @@ function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps
       ? "Paused (no question)"
       : questionLine(question.value, 400).replaceAll(/\*\*|`/g, "") || "Question without text";
   // A thread without a title has the name of its graph as title, which is then shown once.
-  const names = new Set([threadTitle(thread), graphOf(thread.metadata) ?? threadTitle(thread)]);
+  const names = new Set([threadTitle(thread), graphNameOf(thread.metadata) ?? threadTitle(thread)]);
   return (
     <li ref={item} class={`card ${isOpen ? "open" : ""}`}>
       <button type="button" class="summary" aria-expanded={isOpen} onClick={onToggle}>
@@ -324,14 +336,14 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
   const [refused, setRefused] = useState<AlreadyAnswered | null>(null);
   const [isDeleted, setDeleted] = useState(false);
   const [isSending, setSending] = useState(false);
-  const questions = useResource(() => readQuestions(id, [question.id]), [id]);
+  const questions = useResource(() => readPendingQuestions(id, [question.id]), [id]);
   useEffect(() => {
     if (!isGone || isSending || isDeleted || refused !== null) return;
     const check = async () => {
       const { interrupts } = await getThread(id);
       // The question is still pending, but has moved to the previous page, because an older question was answered.
       if (Object.values(interrupts).some((list) => list.some((one) => one.id === question.id))) return;
-      setRefused(new AlreadyAnswered(await findAnswer(id, [question.id], since)));
+      setRefused(new AlreadyAnswered(await findAnsweringRun(id, [question.id], since)));
     };
     check().catch((cause: unknown) => {
       if (isNotFound(cause)) setDeleted(true);
@@ -344,14 +356,17 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
     if (isRead && isOpen) onReady();
   }, [isRead, isOpen]);
   const assistant = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string");
-  const send = async (answers: Readonly<Record<string, unknown>>): Promise<string | null> => {
-    let refusal: string | null = null;
+  const send = async (answers: Readonly<Record<string, unknown>>): Promise<RefusedAnswer | null> => {
+    let refusal: RefusedAnswer | null = null;
     setSending(true);
     await runAction(async () => {
       try {
         const run = await sendAnswers(id, String(assistant), answers, since);
-        refusal = await waitForRefusal(run, [{ ...question, response_schema }]).catch(() => null);
+        const text = await waitForRefusal(run, [{ ...question, response_schema }]).catch(() => null);
+        if (text !== null) refusal = { text, faults: [] };
       } catch (cause) {
+        refusal = refusedAnswerOf(cause);
+        if (refusal !== null) return;
         if (!(cause instanceof AlreadyAnswered)) throw cause;
         setRefused(cause);
         return;
@@ -393,7 +408,7 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
       )}
       <InterruptAnswers
         questions={[{ ...question, response_schema }]}
-        graph={graphOf(metadata)}
+        graph={graphNameOf(metadata)}
         isClosed={refused !== null || isDeleted}
         refusal={questions.value?.refusal ?? null}
         onAnswer={send}

@@ -30,8 +30,8 @@ interface LayoutWorker {
 }
 
 /**
- * Draws charts as SVG. A web worker computes the layout of each chart once. Its script is large, so the worker is
- * started only when it is needed.
+ * Draws charts as SVG. A web worker computes each layout once. The worker is started only when it is needed, because
+ * its script is large.
  */
 export class ChartRenderer {
   readonly #worker: string;
@@ -53,8 +53,8 @@ export class ChartRenderer {
     const engine = new elk.default({
       workerFactory: () => {
         const worker = new Worker(this.#worker, { type: "module" });
-        // The library does not listen for this event, so without this the layout promises of a worker that failed to
-        // load would stay pending.
+        // The layout library does not listen for this event. If the worker failed to load, the layout promises would
+        // stay pending.
         worker.addEventListener("error", () => {
           worker.terminate();
           if (this.#running === started) this.#running = null;
@@ -215,7 +215,7 @@ function tip(from: { x: number; y: number }, to: { x: number; y: number }, index
   });
 }
 
-/** The text that the browser shows when the pointer rests on an element. */
+/** Returns a `<title>`, whose text the browser shows when the pointer rests on its parent. */
 function hint(text: string): SVGElement {
   const title = make("title", {});
   title.textContent = text;

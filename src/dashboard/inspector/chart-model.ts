@@ -11,7 +11,10 @@ export interface ChartDefinition {
   readonly always?: Transitions;
   readonly onDone?: Transitions;
   readonly invoke?: Invoke | readonly Invoke[];
-  /** The key of the graph's state that holds the active states: the graph is made from an XState machine. */
+  /**
+   * For a graph made from an XState machine: the key of the graph's state whose value says which states are active.
+   * Absent for other graphs.
+   */
   readonly valueKey?: string;
 }
 interface Invoke {
@@ -50,7 +53,7 @@ export interface DrawnState {
  * All transitions from one state to another, drawn as one arrow with several labels. `from` and `to` are indexes of
  * states.
  */
-export interface Arrow {
+export interface ChartArrow {
   readonly from: number;
   readonly to: number;
   readonly labels: readonly string[];
@@ -68,7 +71,7 @@ export interface ChartModel {
    */
   readonly frame: DrawnState | null;
   readonly states: readonly DrawnState[];
-  readonly arrows: readonly Arrow[];
+  readonly arrows: readonly ChartArrow[];
 }
 
 interface Found {
@@ -159,7 +162,7 @@ export function buildChart(definition: ChartDefinition): ChartModel {
   const draw = (source: Found, label: string, transitions: Transitions | undefined, event = label) => {
     for (const one of transitions === undefined ? [] : ([transitions].flat() as (Transition | string)[])) {
       const { target, guard } = typeof one === "string" ? { target: one } : (one as Transition);
-      // A transition of a machine that leaves no state is drawn as an arrow from its state to itself.
+      // In a machine, a transition without a target is drawn as an arrow from the state to itself.
       const inner = target === undefined && isMachine ? [source] : [];
       const targets = target === undefined ? inner : [target].flat().map((name) => resolve(name, source));
       for (const to of targets) {
@@ -211,7 +214,10 @@ function kindOf(definition: ChartDefinition): DrawnState["kind"] {
   return definition.type === "parallel" ? "parallel" : "compound";
 }
 
-/** Returns the event of a machine in plain words, if XState itself has named it. `actors`: the names of actors by id. */
+/**
+ * Describes an event that XState itself has named, such as `xstate.done.actor.pay`, in plain words; returns any other
+ * event unchanged. `actors`: the names of actors by id.
+ */
 function eventText(event: string, actors: ReadonlyMap<string, string>): string {
   const [, what, id = ""] = /^xstate\.(done\.actor|error\.actor|snapshot)\.(.+)$/.exec(event) ?? [];
   if (what !== undefined) {
@@ -249,7 +255,7 @@ export interface StoredActors {
  * Returns the indexes of the states that an XState state value names, including their ancestors. `actors`: the stored
  * actors of a machine; their active states are included.
  */
-export function activeStates(
+export function activeStateIndexes(
   chart: ChartModel,
   value: ActiveStateValue | undefined,
   actors: StoredActors = {},
@@ -279,14 +285,14 @@ export function activeStates(
 }
 
 /** Returns the path of the node `name` inside the node at `path`. An empty `path` is the graph itself. */
-export const joinPath = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
+export const joinNodePath = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
 
 /** Returns the indexes of the chart's nodes, by the node's path. */
-export function indexesByPath(chart: ChartModel): ReadonlyMap<string, number> {
+export function nodeIndexesByPath(chart: ChartModel): ReadonlyMap<string, number> {
   const indexes = new Map<string, number>();
   const walk = (states: readonly DrawnState[], path: string): void => {
     for (const state of states) {
-      const here = state.isNode ? joinPath(path, state.name) : path;
+      const here = state.isNode ? joinNodePath(path, state.name) : path;
       if (state.isNode) indexes.set(here, state.index);
       walk(state.children, here);
     }
@@ -297,7 +303,7 @@ export function indexesByPath(chart: ChartModel): ReadonlyMap<string, number> {
 
 /** Returns the active nodes of a graph as text: their paths, joined by ` + `. */
 export function activeNodesText(chart: ChartModel, value: ActiveStateValue | undefined): string {
-  const lit = activeStates(chart, value);
+  const lit = activeStateIndexes(chart, value);
   const words = (states: readonly DrawnState[], above: readonly string[]): readonly string[] =>
     states.flatMap((state) => {
       if (!lit.has(state.index)) return [];

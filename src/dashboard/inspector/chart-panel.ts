@@ -1,9 +1,9 @@
-import { activeStates } from "./chart-model.ts";
+import { activeStateIndexes } from "./chart-model.ts";
 import { ChartRenderer, highlightTakenArrows } from "./chart-drawing.ts";
 import { createElementWithText } from "./text-element.ts";
-import { type Actor, actorLabel, actorState } from "./feed-model.ts";
-import { addedArrowsKey, markTakenTransitions, type NodePath } from "./taken-transitions.ts";
-import { Zoom } from "./chart-zoom.ts";
+import { type FeedActor, actorLabel, actorState } from "./feed-model.ts";
+import { addedArrowsKey, markTakenTransitions, type TakenPath } from "./taken-transitions.ts";
+import { ChartZoom } from "./chart-zoom.ts";
 
 /** The places for charts on the page, in their order. */
 const SLOTS = ["chosen", "graph", "run", "thread"] as const;
@@ -12,10 +12,9 @@ export type ChartSlotKey = (typeof SLOTS)[number];
 /** A chart on the page, in one of the {@link SLOTS}. The actor in it may change. */
 interface ChartSlot {
   readonly element: HTMLElement;
-  readonly zoom: Zoom;
+  readonly zoom: ChartZoom;
   /**
-   * Identifies the drawn chart: the definition of the actor's chart, and the arrows added for taken paths. When it
-   * changes, the chart is drawn anew. Empty before the first drawing, and after the user has clicked *Try again*.
+   * Identifies the drawn chart: the actor's definition, and the arrows added to it. Empty if the chart must be drawn.
    */
   definition: string;
   svg: SVGSVGElement | null;
@@ -30,9 +29,8 @@ export class ChartPanel {
   readonly #figures = new Map<ChartSlotKey, ChartSlot>();
 
   /**
-   * `wide`: the element for the thread's chart, which needs more space than the other charts. `render`: has to call
-   * {@link ChartPanel.show} again for each chart. It is called when a chart has been drawn, and when the user retries
-   * after a failure.
+   * `wide`: the element for the thread's chart, which needs more space than the other charts. `render`: called when a
+   * chart has been drawn, or when the user retries; MUST call {@link ChartPanel.show} again for each chart.
    */
   constructor(root: HTMLElement, wide: HTMLElement, render: () => void) {
     this.#root = root;
@@ -47,7 +45,7 @@ export class ChartPanel {
   }
 
   /** Shows an actor's chart in a slot. `ways`: the paths that runs have taken through the graph. */
-  show(slot: ChartSlotKey, actor: Actor, ways: readonly NodePath[]): void {
+  show(slot: ChartSlotKey, actor: FeedActor, ways: readonly TakenPath[]): void {
     const figure = this.#figures.get(slot) ?? this.#add(slot);
     const { element } = figure;
     const { tags = [] } = actor.message.snapshot ?? {};
@@ -102,7 +100,7 @@ export class ChartPanel {
     scroll.className = "scroll";
     scroll.tabIndex = 0;
     scroll.append(createElementWithText("p", "Drawing…", "state"));
-    const zoom = new Zoom(scroll);
+    const zoom = new ChartZoom(scroll);
     const head = document.createElement("div");
     head.className = "bar";
     head.append(document.createElement("figcaption"), zoom.bar);
@@ -119,7 +117,7 @@ export class ChartPanel {
 const MARKS = ["running", "interrupted", "failed"] as const;
 
 /** Returns the CSS class for the active states of an actor. */
-function markOf(actor: Actor): (typeof MARKS)[number] {
+function markOf(actor: FeedActor): (typeof MARKS)[number] {
   const { tags = [], status } = actor.message.snapshot ?? {};
   const words = actorState(actor);
   if (status === "error" || tags.includes("failed") || ["error", "failed", "timeout"].includes(words))
@@ -127,8 +125,8 @@ function markOf(actor: Actor): (typeof MARKS)[number] {
   return tags.length > 0 || words === "interrupted" ? "interrupted" : "running";
 }
 
-function highlightStates(svg: SVGSVGElement, actor: Actor, label: string): void {
-  const lit = activeStates(actor.chart, actor.message.snapshot?.value);
+function highlightStates(svg: SVGSVGElement, actor: FeedActor, label: string): void {
+  const lit = activeStateIndexes(actor.chart, actor.message.snapshot?.value);
   const mark = markOf(actor);
   for (const group of svg.querySelectorAll<SVGElement>("[data-state]")) {
     const isLit = lit.has(Number(group.dataset["state"]));

@@ -9,7 +9,7 @@ const MAX_SCALE = 3;
  * Scales a chart to the width of its box, or as the user chooses. When the highlighted states change, scrolls to the
  * last one if it is out of view.
  */
-export class Zoom {
+export class ChartZoom {
   /** The toolbar with the zoom buttons. */
   readonly bar: HTMLElement;
   readonly #box: HTMLElement;

@@ -4,9 +4,8 @@ import type { FeedMessage, FeedModel } from "./feed-model.ts";
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Forwards the feed to the page of a viewer, by the protocol of Stately's inspector. The viewer's page announces
- * itself after each load. It then receives the actors and events that the {@link FeedModel} keeps, and all later
- * messages.
+ * Forwards the feed to the page of a viewer, by the protocol of Stately's inspector. The viewer's page announces itself
+ * after each load, and then receives the actors and events that the {@link FeedModel} keeps, and all later messages.
  */
 export class FeedForwarder {
   readonly #viewer: URL;

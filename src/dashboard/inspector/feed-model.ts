@@ -26,7 +26,7 @@ export interface FeedMessage {
   };
 }
 
-export interface Actor {
+export interface FeedActor {
   readonly id: string;
   readonly kind: FeedMessage["kind"];
   readonly name: string;
@@ -55,7 +55,7 @@ const MAX_EVENTS = 200;
 
 /** The actors, transitions and events that the feed has reported so far. */
 export class FeedModel {
-  readonly actors = new Map<string, Actor>();
+  readonly actors = new Map<string, FeedActor>();
   /** The latest transitions of all actors, oldest first. */
   readonly steps: RecordedTransition[] = [];
   readonly events: FeedMessage[] = [];
@@ -84,13 +84,13 @@ export class FeedModel {
   }
 
   /** Returns the latest actor of a kind, except for the graph actors of subgraphs. */
-  latest(kind: FeedMessage["kind"]): Actor | undefined {
+  latest(kind: FeedMessage["kind"]): FeedActor | undefined {
     return [...this.actors.values()].findLast(
       (actor) => actor.kind === kind && !actor.id.startsWith("subgraph:"),
     );
   }
 
-  childrenOf(id: string | null): readonly Actor[] {
+  childrenOf(id: string | null): readonly FeedActor[] {
     return [...this.actors.values()].filter(({ parent }) => parent === id);
   }
 
@@ -104,12 +104,12 @@ export class FeedModel {
     // An announced actor is moved to the end of the map, so that {@link FeedModel.latest} finds it.
     if (kind !== "thread") this.actors.delete(id);
     this.actors.set(id, { id, kind, name, parent: parentId ?? null, definition, chart, message });
-    const ended = [...this.actors.values()].filter((actor) => actor.kind !== "thread" && !isLive(actor));
+    const ended = [...this.actors.values()].filter((actor) => actor.kind !== "thread" && !isLiveActor(actor));
     for (const { id: old } of ended.slice(0, Math.max(0, ended.length - MAX_ENDED_ACTORS)))
       this.actors.delete(old);
   }
 
-  #step(actor: Actor, message: FeedMessage): void {
+  #step(actor: FeedActor, message: FeedMessage): void {
     const { seq, createdAt, event } = message;
     this.steps.push({
       seq,
@@ -123,13 +123,13 @@ export class FeedModel {
   }
 }
 
-export const isLive = ({ message }: Actor): boolean => message.snapshot?.status === "active";
+export const isLiveActor = ({ message }: FeedActor): boolean => message.snapshot?.status === "active";
 
-export const actorLabel = ({ kind, name }: Actor): string =>
+export const actorLabel = ({ kind, name }: FeedActor): string =>
   kind === "task" || kind === "graph" ? `${kind} ${name}` : kind;
 
 /** Returns the state of an actor as text: the active nodes of a graph, or the state value. */
-export function actorState({ kind, chart, message }: Actor): string {
+export function actorState({ kind, chart, message }: FeedActor): string {
   const value = message.snapshot?.value;
   return kind === "graph" ? activeNodesText(chart, value) : stateLabel(value);
 }

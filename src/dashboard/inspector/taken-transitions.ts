@@ -1,10 +1,10 @@
-import { type Arrow, type ChartModel, indexesByPath } from "./chart-model.ts";
+import { type ChartArrow, type ChartModel, nodeIndexesByPath } from "./chart-model.ts";
 
 /**
  * The path of a run through its graph: for each superstep, the paths of the nodes in it. `__start__` and `__end__` are
  * nodes too.
  */
-export type NodePath = readonly (readonly string[])[];
+export type TakenPath = readonly (readonly string[])[];
 
 /** A chart, with the indexes in `chart.arrows` of the arrows that runs have taken. */
 export interface ChartWithTakenTransitions {
@@ -23,10 +23,10 @@ export interface ChartWithTakenTransitions {
  */
 export function markTakenTransitions(
   chart: ChartModel,
-  ways: readonly NodePath[],
+  ways: readonly TakenPath[],
 ): ChartWithTakenTransitions {
-  const indexes = indexesByPath(chart);
-  const arrows: Arrow[] = [...chart.arrows];
+  const indexes = nodeIndexesByPath(chart);
+  const arrows: ChartArrow[] = [...chart.arrows];
   const taken = new Set<number>();
   const left = new Set<number>();
   const between = (from: number, to: number) =>

@@ -1,7 +1,7 @@
 import type { ThreadState } from "../api/records.ts";
 import { fetchJson } from "../requests.ts";
 import type { RecordedTransition } from "./feed-model.ts";
-import type { NodePath } from "./taken-transitions.ts";
+import type { TakenPath } from "./taken-transitions.ts";
 
 /** The largest number of stored states that are read. */
 const MAX_STATES = 60;
@@ -13,7 +13,7 @@ export interface ThreadHistory {
   /** One transition for each state that led to the latest one, oldest first. */
   readonly steps: readonly RecordedTransition[];
   /** The path through the graph since the thread's latest input. */
-  readonly path: NodePath;
+  readonly path: TakenPath;
   /** The error of the thread's latest run; null if that run did not fail. */
   readonly error: { readonly error: string; readonly message: string } | null;
 }
@@ -54,7 +54,7 @@ function ancestorsOf(states: readonly State[]): readonly State[] {
 /** Returns the nodes that run next after a state, or the end node if there are none. */
 const nextOf = ({ next }: State): readonly string[] => (next.length === 0 ? ["__end__"] : next);
 
-function wayOf(line: readonly State[]): NodePath {
+function wayOf(line: readonly State[]): TakenPath {
   const begun = line.findLastIndex(({ metadata }) => metadata["source"] === "input");
   const since = line.slice(Math.max(0, begun)).filter(({ metadata }) => metadata["source"] !== "update");
   return since.map(nextOf);

@@ -1,4 +1,4 @@
-import { createRun, findRuns, getQuestions, getRun, listRuns } from "../api/client.ts";
+import { createRun, findRuns, listPendingQuestions, getRun, listRuns } from "../api/client.ts";
 import {
   type InterruptQuestion,
   hasRunEnded,
@@ -9,7 +9,9 @@ import {
 import { RequestError } from "../api-errors.ts";
 import { resumeRequestOf } from "./repeat-and-resume-requests.ts";
 
-/** The number of a thread's latest runs in which the answer to a question is searched. */
+/** The name of the error of a run whose answer does not fit the question, which then stays pending. */
+export const REFUSED_ANSWER = "InvalidResumeError";
+/** The number of a thread's latest runs that are searched for the answer to a question. */
 const MAX_RUNS = 20;
 /**
  * Milliseconds before each check whether the run that gives an answer has ended. Few checks are enough, because an
@@ -20,20 +22,61 @@ const CHECK_DELAYS_MS = [50, 100, 200, 400, 800];
 const CHECK_DELAYS_WITHOUT_SCHEMA_MS = CHECK_DELAYS_MS.slice(0, 2);
 
 /** Pending questions of a thread. */
-export interface Questions {
+export interface PendingQuestions {
   readonly list: readonly InterruptQuestion[];
   /** The reason why the latest answer was refused; null if there was no answer or it was accepted. */
   readonly refusal: string | null;
 }
 
 /** Reads the pending questions of a thread, and why the latest answer to one of the questions `ids` was refused. */
-export async function readQuestions(thread: string, ids: readonly string[]): Promise<Questions> {
+export async function readPendingQuestions(
+  thread: string,
+  ids: readonly string[],
+): Promise<PendingQuestions> {
   const [list, refusal] = await Promise.all([
-    getQuestions(thread),
+    listPendingQuestions(thread),
     findRefusal(thread, ids).catch(() => null),
   ]);
   return { list, refusal };
 }
+
+/** What is wrong with a part of an answer. */
+export interface AnswerFault {
+  /** The path of the part: names of members and indexes of lists, joined by dots. Empty for the whole answer. */
+  readonly at: string;
+  readonly text: string;
+}
+
+/** Why an answer was refused. */
+export interface RefusedAnswer {
+  readonly text: string;
+  /** The faults that `text` lists; empty if the server has named none. */
+  readonly faults: readonly AnswerFault[];
+}
+
+/** Matches the path of an answer in a request: `command.resume`, or `command.resume.` and the id of a question. */
+const ANSWER_PATH = /^command\.resume(?:\.[0-9a-f]{32})?(?=[.[]|$)/;
+
+/**
+ * Returns why the server has refused the answer in a request, with paths within the answer; null if something else is
+ * wrong. Machines validate an answer before its run begins.
+ */
+export function refusedAnswerOf(cause: unknown): RefusedAnswer | null {
+  if (!(cause instanceof RequestError)) return null;
+  const { fields } = cause;
+  if (fields.length === 0 || fields.some(({ at }) => !ANSWER_PATH.test(at))) return null;
+  const faults = fields.map(({ at, message }) => ({
+    at: at
+      .replace(ANSWER_PATH, "")
+      .replaceAll(/\[(\d+)\]/g, ".$1")
+      .replace(/^\./, ""),
+    text: message,
+  }));
+  return { text: faults.map(answerFaultText).join("; "), faults };
+}
+
+/** Formats a fault as its path and its text. */
+export const answerFaultText = ({ at, text }: AnswerFault): string => (at === "" ? text : `${at}: ${text}`);
 
 /** The error that somebody else has already answered the question. Thrown by {@link sendAnswers}. */
 export class AlreadyAnswered extends Error {
@@ -44,7 +87,7 @@ export class AlreadyAnswered extends Error {
     super(
       run === undefined
         ? "This question is no longer pending: the thread has continued without this answer"
-        : `${userOfRun(run) ?? "Somebody else"} has already answered this question`,
+        : `${userNameOfRun(run) ?? "Somebody else"} has already answered this question`,
     );
     this.run = run;
   }
@@ -70,7 +113,7 @@ export async function sendAnswers(
     return await createRun(thread, request);
   } catch (cause) {
     if (!(cause instanceof RequestError) || (cause.status !== 409 && cause.status !== 422)) throw cause;
-    const run = await findAnswer(thread, Object.keys(answers), since);
+    const run = await findAnsweringRun(thread, Object.keys(answers), since);
     throw run === undefined ? cause : new AlreadyAnswered(run);
   }
 }
@@ -101,31 +144,35 @@ export async function waitForRefusal(
 async function findRefusal(thread: string, ids: readonly string[]): Promise<string | null> {
   const [latest] = await listRuns(thread, 1);
   if (latest?.status !== "error") return null;
-  const filter = { thread_id: thread, status: "error", error: "InvalidResumeError" } as const;
+  const filter = { thread_id: thread, status: "error", error: REFUSED_ANSWER } as const;
   const [refused] = (await findRuns(filter, 1, null)).runs;
   const message = refused?.run_id === latest.run_id ? (refused.error?.message ?? "") : "";
   return ids.some((id) => message.includes(id)) ? message : null;
 }
 
 /**
- * Returns the newest run that answers one of these questions. Returns undefined if none of the {@link MAX_RUNS} latest
+ * Returns the newest run that answers one of these questions and whose answer was not refused. Returns undefined if none of the {@link MAX_RUNS} latest
  * runs does, or if several may have. `since`: when the questions were asked; null if this is not known.
  */
-export async function findAnswer(
+export async function findAnsweringRun(
   thread: string,
   ids: readonly string[],
   since: string | null,
 ): Promise<Run | undefined> {
-  const runs = await listRuns(thread, MAX_RUNS);
+  const [runs, { runs: refused }] = await Promise.all([
+    listRuns(thread, MAX_RUNS),
+    findRuns({ thread_id: thread, status: "error", error: REFUSED_ANSWER }, MAX_RUNS, null),
+  ]);
   const answers = runs
-    .map((run) => [run, answerOfRun(run)] as const)
+    .filter(({ run_id }) => refused.every((found) => found.run_id !== run_id))
+    .map((run) => [run, resumeValueOf(run)] as const)
     .filter(([, resume]) => resume !== undefined);
   const byId = answers.find(
     ([, resume]) => isJsonRecord(resume) && ids.some((id) => Object.hasOwn(resume, id)),
   );
   if (byId !== undefined) return byId[0];
-  // Other clients may answer without the ids of questions. A run with such an answer is taken only if it is the only
-  // one since the questions were asked: otherwise its answer may belong to another question.
+  // Other clients may answer without the ids of questions. If several runs have done so since the questions were asked,
+  // it is not known which of them answered these questions.
   const [run, ...others] = answers
     .filter(([{ created_at }, resume]) => since !== null && created_at > since && isWithoutIds(resume))
     .map(([answer]) => answer);
@@ -133,7 +180,7 @@ export async function findAnswer(
 }
 
 /** Returns a run's `resume` value, which contains its answers; undefined if the run does not answer a question. */
-export const answerOfRun = ({ kwargs: { command } }: Run): unknown =>
+export const resumeValueOf = ({ kwargs: { command } }: Run): unknown =>
   isJsonRecord(command) ? (command["resume"] ?? undefined) : undefined;
 
 /** Returns the answers in a `resume` value whose keys are ids of questions; null for any other value. */
@@ -145,13 +192,13 @@ export function extractAnswersById(resume: unknown): readonly unknown[] | null {
 const isWithoutIds = (resume: unknown): boolean => extractAnswersById(resume) === null;
 
 /** Returns the name of the user who started a run; null if the server authenticates no users. */
-export function userOfRun(run: Run): string | null {
+export function userNameOfRun(run: Run): string | null {
   const { configurable } = run.kwargs.config ?? {};
-  return isJsonRecord(configurable) ? userNamedIn(configurable) : null;
+  return isJsonRecord(configurable) ? userNameIn(configurable) : null;
 }
 
 /** Returns the name of the user in a run's `configurable` or a state's metadata; null if it contains none. */
-export function userNamedIn({ langgraph_auth_user_id: identity, user_id: id }: JsonRecord): string | null {
+export function userNameIn({ langgraph_auth_user_id: identity, user_id: id }: JsonRecord): string | null {
   const name = [identity, id].find((one) => typeof one === "string" && one !== "");
   return typeof name === "string" ? name : null;
 }

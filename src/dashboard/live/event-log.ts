@@ -9,8 +9,8 @@ export interface LoggedEvent extends Omit<StreamEvent, "data"> {
 /** The largest number of events that are kept. */
 const MAX_EVENTS = 2_000;
 /**
- * The most characters of all kept events together. The latest event is always kept, even if it is longer. There is a
- * limit because each event about a state contains the complete state.
+ * The largest number of characters of all kept events together, because some events contain a complete state. The
+ * latest event is kept even if it is longer.
  */
 const MAX_CHARACTERS = 4_000_000;
 

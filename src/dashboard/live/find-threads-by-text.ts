@@ -1,11 +1,12 @@
 import { listThreads } from "../api/client.ts";
 import type { ThreadListFilter, ThreadRow } from "../api/records.ts";
 
-/**
- * The largest numbers of threads that are read by one request and by one search. The API cannot search in texts, so
- * the page reads the threads and searches in their metadata itself.
- */
+/** The largest number of threads that one request reads, and that a search can find. */
 const MAX_PER_REQUEST = 1_000;
+/**
+ * The largest number of threads that one search reads. The API has no text search, so the page reads the threads and
+ * searches in their metadata itself.
+ */
 const MAX_THREADS = 20_000;
 /**
  * An id that no thread has, returned if no thread matches: as a filter, an empty list of ids would match all threads.
@@ -27,15 +28,24 @@ export const SEARCH_LIMIT_TEXTS = {
   searched: `Only the ${MAX_THREADS.toLocaleString("en")} threads that were updated last were searched.`,
 };
 
+/** The length of the shortest word that can match an id. */
+const MIN_ID_CHARACTERS = 4;
+/** A UUID, or at least 24 hexadecimal digits, such as the id of a question or a trace. */
+const ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{24,})$/;
+
 /**
- * Finds the threads that match all words, most recently changed first. A word matches the end of a thread's id, or any
- * part of its metadata as JSON.
+ * Finds the threads that match the filter and contain all words, most recently changed first. If no thread has one of
+ * the filter's ids, these ids are searched as words.
  */
-export async function findThreads(
+export async function findThreadsByText(
   filter: ThreadListFilter,
   words: readonly string[],
   signal: AbortSignal,
 ): Promise<FoundThreads> {
+  const { ids: named = [], ...others } = filter;
+  // A complete id that is not a thread's may be in the metadata.
+  if (named.length > 0 && (await listThreads(filter, "latest", 0, 1, signal)).total === 0)
+    return findThreadsByText(others, [...words, ...named], signal);
   const ids: string[] = [];
   let isAllSearched = false;
   for (let offset = 0; offset < MAX_THREADS && !isAllSearched && ids.length <= MAX_PER_REQUEST;) {
@@ -48,10 +58,21 @@ export async function findThreads(
   return { ids: ids.length === 0 ? [NO_THREAD_ID] : ids, limit: isAllSearched ? null : "searched" };
 }
 
-export function containsAll(
+/**
+ * Returns whether a thread matches all words. A word matches any part of the metadata, but of an id only the beginning,
+ * because almost every id contains a given digit. It also matches the end of the thread's own id, which the list shows.
+ */
+function containsAll(
   { thread_id, metadata }: Pick<ThreadRow, "thread_id" | "metadata">,
   words: readonly string[],
-) {
-  const text = JSON.stringify(metadata).toLowerCase();
-  return words.every((word) => thread_id.endsWith(word.toLowerCase()) || text.includes(word.toLowerCase()));
+): boolean {
+  const ids = [thread_id];
+  const text = JSON.stringify(metadata, (_, value: unknown) => {
+    if (typeof value !== "string" || !ID.test(value.toLowerCase())) return value;
+    ids.push(value.toLowerCase());
+    return "";
+  }).toLowerCase();
+  const isOfId = (word: string) =>
+    word.length >= MIN_ID_CHARACTERS && (thread_id.endsWith(word) || ids.some((id) => id.startsWith(word)));
+  return words.map((word) => word.toLowerCase()).every((word) => text.includes(word) || isOfId(word));
 }

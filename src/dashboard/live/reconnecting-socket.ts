@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { showError } from "../app/notices.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
 import { openSocket } from "../requests.ts";
-import { retryDelay } from "./retry-delay.ts";
+import { retryDelayMs } from "./retry-delay.ts";
 
 export type SocketState = "connecting" | "open" | "broken" | "ended" | "refused";
 
@@ -75,8 +75,7 @@ export class ReconnectingSocket {
       if (this.#closed || this.#socket !== socket) return;
       if (code === 4401) return this.#refuse(reason, new ApiKeyRequired(reason));
       if (code === 4404) this.#options.onMissing?.(reason);
-      // With a code of 4000 or more, the server has refused the request. It would refuse it again, so the socket does
-      // not reconnect.
+      // Codes from 4000 mean that the server refuses this request, so connecting again would not help.
       if (code >= 4000) return this.#refuse(reason, null);
       if (code === 1000) {
         this.state.value = "ended";
@@ -89,7 +88,7 @@ export class ReconnectingSocket {
   #later(): void {
     if (this.#closed) return;
     this.state.value = "broken";
-    this.#timer = setTimeout(() => this.#connect(), retryDelay(this.#tries++));
+    this.#timer = setTimeout(() => this.#connect(), retryDelayMs(this.#tries++));
   }
 
   #refuse(reason: string, cause: unknown): void {

@@ -1,5 +1,5 @@
 import { isTransient } from "../api-errors.ts";
-import { retryDelay } from "./retry-delay.ts";
+import { retryDelayMs } from "./retry-delay.ts";
 
 /** Milliseconds between a reported change and the read, so that several changes in quick succession cause one read. */
 const GATHER_MS = 120;
@@ -18,9 +18,8 @@ interface RefresherOptions<T> {
 }
 
 /**
- * Keeps data of a page up to date: reads them at once, and again after each reported change. There is only one read at
- * a time, so older data never replace newer data. If a change is reported during a read, another read follows. A read
- * that fails with a temporary error is repeated.
+ * Reads data at once, and again after each reported change. Only one read is in progress at a time, so older data never
+ * replace newer data. A read that fails with a temporary error is repeated.
  */
 export class Refresher<T> {
   readonly #options: RefresherOptions<T>;
@@ -71,8 +70,8 @@ export class Refresher<T> {
   }
 
   /**
-   * Reads the data again although no change was reported. Does nothing after a temporary error, because the read is
-   * then repeated anyway, at growing intervals that spare a server which is down.
+   * Reads the data again although no change was reported. Does nothing after a temporary error: such a read is repeated
+   * anyway, at growing intervals.
    */
   poll(): void {
     if (this.#failures === 0) this.request();
@@ -105,7 +104,7 @@ export class Refresher<T> {
     const now = performance.now();
     this.#current = null;
     this.#pauseUntil = now + Math.min((now - began) * PAUSE_FACTOR, MAX_PAUSE_MS);
-    if (isToRepeat) this.#schedule(retryDelay(this.#failures++));
+    if (isToRepeat) this.#schedule(retryDelayMs(this.#failures++));
     else this.#failures = 0;
     if (this.#isOutdated) this.request();
   }

@@ -5,7 +5,7 @@ export class RenderVersion {
   readonly #count = signal(0);
   #due = false;
 
-  /** Returns the counter. A component that reads it while it is rendered is rendered again when it rises. */
+  /** A component that reads this while it is rendered is rendered again when the counter rises. */
   get count(): number {
     return this.#count.value;
   }

@@ -1,5 +1,5 @@
-import type { Run, Thread } from "../api/records.ts";
-import { answerOfRun, extractAnswersById } from "./answer-requests.ts";
+import type { ApiInterrupt, Run, Thread } from "../api/records.ts";
+import { resumeValueOf, extractAnswersById } from "./answer-requests.ts";
 
 /**
  * Why a run cannot be run again now. `answer`: it answered a question that is no longer pending. `continuation`: it
@@ -11,15 +11,18 @@ export type RepeatObstacle = "answer" | "continuation";
 const isContinuation = ({ kwargs: { input = null, command = null } }: Run): boolean =>
   input === null && command === null;
 
-/** Returns whether the state of the thread decides if the run can be run again. */
-export const dependsOnThread = (run: Run): boolean => answerOfRun(run) !== undefined || isContinuation(run);
+/**
+ * Returns whether the state of the thread decides if the run can be run again. True for a run that answered a question
+ * or continued its thread.
+ */
+export const dependsOnThread = (run: Run): boolean => resumeValueOf(run) !== undefined || isContinuation(run);
 
 /** Returns why a run cannot be run again now, or null if it can. */
 export function findRepeatObstacle(
   run: Run,
   { status, interrupts }: Pick<Thread, "status" | "interrupts">,
 ): RepeatObstacle | null {
-  const answer = answerOfRun(run);
+  const answer = resumeValueOf(run);
   if (answer !== undefined) {
     const waiting = Object.values(interrupts).flat();
     const isById = extractAnswersById(answer) !== null;
@@ -28,6 +31,16 @@ export function findRepeatObstacle(
   }
   return isContinuation(run) && status !== "interrupted" && status !== "error" ? "continuation" : null;
 }
+
+/**
+ * Returns the questions of a thread that are dropped if the run is run again: none if the new run answers them, or
+ * continues the thread and asks them again.
+ */
+export const questionsLostByRepeat = (
+  run: Run,
+  { status, interrupts }: Pick<Thread, "status" | "interrupts">,
+): readonly ApiInterrupt[] =>
+  status !== "interrupted" || dependsOnThread(run) ? [] : Object.values(interrupts).flat();
 
 /** The text for the user about each obstacle. */
 export const REPEAT_OBSTACLE_TEXTS: { readonly [O in RepeatObstacle]: string } = {

@@ -1,6 +1,13 @@
 import { signal } from "@preact/signals";
-import { findRuns, getHistory, getRun, getThread, listRuns } from "../api/client.ts";
-import { type FoundRun, hasRunEnded, type Run, type ThreadState } from "../api/records.ts";
+import { findRuns, getStateHistory, getRun, getThread, listRuns } from "../api/client.ts";
+import {
+  type ApiInterrupt,
+  type FoundRun,
+  hasRunEnded,
+  type Run,
+  type Thread,
+  type ThreadState,
+} from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound, isTransient } from "../api-errors.ts";
@@ -10,7 +17,8 @@ import { traceFromHistory } from "./trace-from-history.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
-import { findRepeatObstacle, type RepeatObstacle } from "./repeat-obstacle.ts";
+import { findQuestionOutcome, type QuestionOutcome, questionsAskedIn } from "./question-outcome.ts";
+import { findRepeatObstacle, questionsLostByRepeat, type RepeatObstacle } from "./repeat-obstacle.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
 import type { RunTimes } from "./run-times.ts";
 
@@ -31,15 +39,17 @@ interface Records {
   readonly waiting: PausedRun | null;
   /** Whether this run is the thread's latest, and failed. */
   readonly isLastFailure: boolean;
-  readonly followUp: FollowUp | null;
+  readonly followUp: RunFollowUp | null;
   readonly repeatObstacle: RepeatObstacle | null;
+  readonly questionOutcome: QuestionOutcome | null;
+  readonly lostByRepeat: readonly ApiInterrupt[];
 }
 
 /**
  * What happened on the thread after a failed run. `resumedBy`: the id of the run that continued the thread from the
  * failure; null if only other runs have followed.
  */
-export interface FollowUp {
+export interface RunFollowUp {
   readonly resumedBy: string | null;
 }
 
@@ -56,16 +66,23 @@ export class RunSubscription {
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
   /**
-   * The question or breakpoint at which the thread waits because of this run; null if it does not wait because of this
-   * run.
+   * The question or breakpoint at which the thread waits because of this run; null if it does not wait, or because of
+   * another run.
    */
   readonly waiting = signal<PausedRun | null>(null);
   /** Whether this run is the thread's latest and failed, so that another run can resume the thread. */
   readonly isLastFailure = signal(false);
   /** What happened on the thread after this run failed; null if nothing has, or if the run did not fail. */
-  readonly followUp = signal<FollowUp | null>(null);
+  readonly followUp = signal<RunFollowUp | null>(null);
   /** Why the run cannot be run again; null if it can, or if this is not known. */
   readonly repeatObstacle = signal<RepeatObstacle | null>(null);
+  /**
+   * The run that answered or dropped the questions of this run; null if there is none, if this run asked no question,
+   * or if this is not known.
+   */
+  readonly questionOutcome = signal<QuestionOutcome | null>(null);
+  /** The thread's pending questions that are dropped if this run is run again. */
+  readonly lostByRepeat = signal<readonly ApiInterrupt[]>([]);
   /** Whether the trace was built from the thread's history, because the server no longer stores the run's events. */
   readonly isRebuilt = signal(false);
   readonly model = new FeedModel();
@@ -134,9 +151,16 @@ export class RunSubscription {
 
   async #read(): Promise<Records> {
     const run = await getRun(this.thread, this.id);
-    // The thread is read only for an ended run, because a thread does not wait for an answer while the run is in
-    // progress. It is not read without a feed, because such a page shows nothing about the thread.
-    const unset = { waiting: null, isLastFailure: false, followUp: null, repeatObstacle: null };
+    // Used if the thread is not read: while the run is in progress, the thread waits for nothing, and without a feed,
+    // the page shows nothing about the thread.
+    const unset = {
+      waiting: null,
+      isLastFailure: false,
+      followUp: null,
+      repeatObstacle: null,
+      questionOutcome: null,
+      lostByRepeat: [],
+    };
     if (this.feed === null) return { run, times: null, ...unset };
     if (!hasRunEnded(run)) return { run, times: await this.#readTimes(run), ...unset };
     const [record, runs, times] = await Promise.all([
@@ -148,7 +172,10 @@ export class RunSubscription {
     const isLatest = runs[0]?.run_id === this.id;
     const isLastFailure = record.status === "error" && isLatest;
     const hasFailed = run.status === "error" || run.status === "timeout";
-    const followUp = hasFailed && !isLatest ? await this.#readFollowUp(run) : null;
+    const [followUp, questionOutcome] = await Promise.all([
+      hasFailed && !isLatest ? this.#readFollowUp(run) : null,
+      isLatest ? null : this.#readQuestionOutcome(run, record),
+    ]);
     return {
       run,
       times,
@@ -156,11 +183,24 @@ export class RunSubscription {
       isLastFailure,
       followUp,
       repeatObstacle: findRepeatObstacle(run, record),
+      questionOutcome,
+      lostByRepeat: questionsLostByRepeat(run, record),
     };
   }
 
-  async #readFollowUp(run: Run): Promise<FollowUp> {
+  async #readFollowUp(run: Run): Promise<RunFollowUp> {
     return { resumedBy: (await this.#find(run))?.resumed_by ?? null };
+  }
+
+  /** Reads who answered the run's questions, unless this is known and can no longer change. */
+  async #readQuestionOutcome(run: Run, { interrupts }: Thread): Promise<QuestionOutcome | null> {
+    const known = this.questionOutcome.peek();
+    if (known !== null && hasRunEnded(known.run)) return known;
+    const questions = questionsAskedIn(this.trace);
+    if (questions.length === 0) return null;
+    // An error is ignored: the page can show everything else.
+    const pending = new Set(Object.values(interrupts).flatMap((asked) => asked.map(({ id }) => id)));
+    return findQuestionOutcome(run, questions, pending).catch(() => known);
   }
 
   /**
@@ -170,7 +210,7 @@ export class RunSubscription {
   async #readTimes(run: Run): Promise<RunTimes | null> {
     const known = this.times.peek();
     if (known?.ended_at != null || (known?.started_at != null && !hasRunEnded(run))) return known;
-    // If the times cannot be read, the page shows everything else.
+    // An error is ignored: the page can show everything else.
     return (await this.#find(run).catch(() => undefined)) ?? known;
   }
 
@@ -182,12 +222,15 @@ export class RunSubscription {
     return runs.find(({ run_id }) => run_id === this.id);
   }
 
-  #show({ run, times, waiting, isLastFailure, followUp, repeatObstacle }: Records): void {
+  #show(records: Records): void {
+    const { run, times, waiting, isLastFailure, followUp, repeatObstacle } = records;
     this.run.value = run;
     this.times.value = times;
     this.isLastFailure.value = isLastFailure;
     this.followUp.value = followUp;
     this.repeatObstacle.value = repeatObstacle;
+    this.questionOutcome.value = records.questionOutcome;
+    this.lostByRepeat.value = records.lostByRepeat;
     this.waiting.value = waiting;
     this.error.value = null;
     this.isMissing.value = false;
@@ -202,7 +245,7 @@ export class RunSubscription {
 
   #fail(cause: unknown): void {
     if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
-    // A temporary error does not tell that the run exists.
+    // After a temporary error, it is still not known whether the run exists.
     if (this.isMissing.peek() && isTransient(cause)) return;
     this.isMissing.value = isNotFound(cause);
     this.error.value = errorMessage(cause);
@@ -218,11 +261,13 @@ export class RunSubscription {
   /** Builds the trace from the thread's history, for a run whose events the server no longer stores. */
   #readHistory(): Refresher<readonly ThreadState[]> {
     return new Refresher({
-      read: () => getHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }),
+      read: () => getStateHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }),
       take: (states) => {
         if (states.length === 0) return;
         this.trace = traceFromHistory(this.id, states);
         this.isRebuilt.value = true;
+        // The run's questions are known only now, so their answer is read, too.
+        this.refresh();
         this.changes.increment();
       },
       // If the history cannot be read, the page still shows the run's record.

@@ -37,7 +37,8 @@ export const TASK_STATUS_TEXTS: { readonly [S in TaskStatus]: string } = {
   running: "running",
   retrying: "retrying",
   done: "succeeded",
-  interrupted: PAUSE_LABELS.question,
+  // The question may have been answered since.
+  interrupted: "asked a question",
   failed: "failed",
   stopped: "stopped",
 };

@@ -1,8 +1,8 @@
-import { fetchThreadValues, getSchemas } from "../api/client.ts";
+import { fetchThreadValues, getAssistantSchemas } from "../api/client.ts";
 import type { JsonRecord, JsonSchema, ThreadRow } from "../api/records.ts";
 import { simplifySchema } from "../components/form-schema.ts";
-import { toLine } from "../components/one-line-text.ts";
-import { isNotFound, isRefused, isTransient } from "../api-errors.ts";
+import { toOneLine } from "../components/one-line-text.ts";
+import { isNotFound, isForbidden, isTransient } from "../api-errors.ts";
 import { toChatMessage } from "./chat-messages.ts";
 
 /** The largest number of threads whose descriptions are cached. */
@@ -10,14 +10,13 @@ const MAX_THREADS = 2_000;
 /** The largest number of state values in a description. */
 const MAX_VALUES = 4;
 
-/**
- * Which values of a thread's state make its description. `extract`: the path of each value, by its name. `initial`: the
- * initial value of each, by the same name; a value that equals it is left out. `isChat`: whether the description is the
- * first message.
- */
+/** The values of a thread's state that make its description. */
 interface DescriptionPaths {
+  /** The path of each value, by a name. */
   readonly extract: { readonly [name: string]: string };
+  /** The initial value of each, by the same name. A value that equals its initial value is left out. */
   readonly initial: { readonly [name: string]: unknown };
+  /** Whether the description is the first message of a conversation. */
   readonly isChat: boolean;
 }
 
@@ -73,9 +72,9 @@ export class ThreadDescriptions {
     try {
       texts = await this.#textsOf(assistant, rows);
     } catch (cause) {
-      // If the assistant was deleted, or the user may not read it, its threads get no description and it is not
-      // requested again.
-      if (isNotFound(cause) || isRefused(cause)) this.#paths.set(assistant, Promise.resolve(NO_PATHS));
+      // If the assistant was deleted, or the user may not read it, its threads get no description, and its schemas are
+      // not requested again.
+      if (isNotFound(cause) || isForbidden(cause)) this.#paths.set(assistant, Promise.resolve(NO_PATHS));
       else this.#paths.delete(assistant);
       // After a temporary error, the rows are not stored as known, so the next call of `setVisibleRows` tries again.
       if (isTransient(cause)) return;
@@ -90,7 +89,8 @@ export class ThreadDescriptions {
 
   async #textsOf(assistant: string, rows: readonly ThreadRow[]): Promise<ReadonlyMap<string, string>> {
     const reading =
-      this.#paths.get(assistant) ?? getSchemas(assistant).then((all) => descriptionPaths(all.input_schema));
+      this.#paths.get(assistant) ??
+      getAssistantSchemas(assistant).then((all) => descriptionPaths(all.input_schema));
     this.#paths.set(assistant, reading);
     const paths = await reading;
     if (Object.keys(paths.extract).length === 0) return new Map();
@@ -133,12 +133,12 @@ export function descriptionText(
   { initial, isChat: isTalk }: DescriptionPaths,
   extracted: JsonRecord,
 ): string {
-  if (isTalk) return toLine(toChatMessage({ content: extracted["said"] }).text);
+  if (isTalk) return toOneLine(toChatMessage({ content: extracted["said"] }).text);
   const parts = Object.entries(extracted).filter(
     ([name, value]) =>
       value !== null && value !== "" && JSON.stringify(value) !== JSON.stringify(initial[name]),
   );
   return parts
-    .map(([name, value]) => (typeof value === "string" ? toLine(value) : `${name} ${toLine(value)}`))
+    .map(([name, value]) => (typeof value === "string" ? toOneLine(value) : `${name} ${toOneLine(value)}`))
     .join(" · ");
 }

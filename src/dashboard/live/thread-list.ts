@@ -3,7 +3,7 @@ import { getThreadCount, listThreads } from "../api/client.ts";
 import type { ThreadListOrder, ThreadListFilter, ThreadRow } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
-import { retryDelay } from "./retry-delay.ts";
+import { retryDelayMs } from "./retry-delay.ts";
 import { ThreadDescriptions } from "./thread-descriptions.ts";
 
 /** The number of threads read by one request. */
@@ -16,8 +16,8 @@ const POLL_INTERVAL_MS = 1_000;
 const PAUSE_FACTOR = 10;
 const MAX_POLL_INTERVAL_MS = 10_000;
 /**
- * Milliseconds between two counts of all matching threads. A search counts only a little beyond its own page, so a
- * separate request counts them all.
+ * Milliseconds between two counts of all matching threads. They need a separate request, because a search counts only a
+ * little beyond its own page.
  */
 const COUNT_INTERVAL_MS = 5_000;
 
@@ -147,7 +147,7 @@ export class ThreadList {
       Math.max(
         POLL_INTERVAL_MS,
         (performance.now() - began) * PAUSE_FACTOR,
-        this.#failures > 0 ? retryDelay(this.#failures) : 0,
+        this.#failures > 0 ? retryDelayMs(this.#failures) : 0,
       ),
     );
     this.#timer = setTimeout(() => this.#look(), wait);
@@ -179,8 +179,8 @@ export class ThreadList {
     if (all !== this.total.peek()) this.total.value = all;
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(rows)) return;
     this.#pages.set(page, rows);
-    // The other pages may have changed too. Those more than 20 pages away from this one are dropped unless they are
-    // visible. They are read again when they become visible.
+    // Other pages may have changed, too. Pages far away from this one are dropped unless they are visible, and read
+    // again when they become visible.
     const [first, last] = this.#seen;
     for (const other of this.#pages.keys()) {
       if (Math.abs(other - page) > 20 && (other < first || other > last)) this.#pages.delete(other);

@@ -1,5 +1,5 @@
 import { computed, signal } from "@preact/signals";
-import { deleteThread, getShortenedState, getStateHead, getThread } from "../api/client.ts";
+import { deleteThread, getShortenedState, getStateWithoutValues, getThread } from "../api/client.ts";
 import { hasRunEnded, isJsonRecord, type Run, type ShortenedState, type Thread } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
@@ -13,19 +13,18 @@ import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
 /** Milliseconds between two reads while a run has not ended, or while the inspector's feed is not connected. */
 const POLL_MS = 2_500;
-/**
- * The longest time between two reads, in milliseconds. It is needed because the feed reports neither deleted runs nor
- * changed metadata.
- */
+/** Milliseconds between two reads in any case, because the feed reports neither deleted runs nor changed metadata. */
 const QUIET_POLL_MS = 15_000;
 /** The largest number of runs whose traces are kept. */
 const MAX_TRACES = 20;
 
 /**
  * The number of elements of each list in the state, such as the messages of a conversation, that are read unless the
- * user asks for more. It bounds the memory of a page on which a conversation grows for hours.
+ * user asks for more. This limit bounds the memory of a page on which a conversation grows for hours.
  */
-export const LIST_LIMIT = 500;
+export const DEFAULT_LIST_LIMIT = 500;
+/** The largest number of reads of a state whose lists go on growing while the user reads their first elements. */
+const MAX_READS = 4;
 /** The largest limit that the server accepts. */
 const MAX_LIST_LIMIT = 1_000_000_000;
 
@@ -35,11 +34,11 @@ type Records = readonly [record: Thread, state: ShortenedState, runs: ThreadRuns
 export class ThreadSubscription {
   readonly id: string;
   readonly record = signal<Thread | null>(null);
-  /** The latest state. Of its long lists, it has the last elements only. */
+  /** The latest state. Its long lists have only their last elements. */
   readonly state = signal<ShortenedState | null>(null);
   /**
-   * Returns whether the view shows the end of the conversation and follows it. If it does not, the first elements of
-   * the lists that were read stay while the lists grow, because the user may be reading them.
+   * Set by the view: returns whether it follows the end of the conversation. If it does not, the elements that were
+   * read stay while the lists grow, because the user may be reading them.
    */
   isFollowing = (): boolean => true;
   readonly #runs = signal(NO_RUNS);
@@ -57,7 +56,7 @@ export class ThreadSubscription {
   readonly feed: ReconnectingSocket;
   readonly #records: Refresher<Records>;
   /** The number of elements of each list that the user wants to see. */
-  #wanted = LIST_LIMIT;
+  #wanted = DEFAULT_LIST_LIMIT;
   /** The number of elements by which the lists have grown since the view has stopped following their ends. */
   #grown = 0;
   #last: string | null = null;
@@ -184,16 +183,23 @@ export class ThreadSubscription {
   async #readState(signal: AbortSignal): Promise<ShortenedState> {
     const before = this.state.peek();
     const known = before?.checkpoint?.checkpoint_id;
-    if (this.isFollowing()) this.#grown = 0;
     if (before !== null && known !== undefined && this.#limit <= before.list_limit) {
-      const head = await getStateHead(this.id, signal);
+      const head = await getStateWithoutValues(this.id, signal);
       if (head.checkpoint?.checkpoint_id === known) return { ...before, ...head };
     }
-    const state = await getShortenedState(this.id, this.#limit, signal);
-    const more = before === null || this.isFollowing() ? 0 : elementsLost(before, state);
-    if (more === 0) return state;
-    this.#grown += more;
-    return getShortenedState(this.id, this.#limit, signal);
+    // At the end of the conversation, nobody sees that earlier elements, which were asked for before, are left out again.
+    if (before !== null && this.isFollowing() && this.#limit <= before.list_limit) {
+      this.#wanted = DEFAULT_LIST_LIMIT;
+      this.#grown = 0;
+    }
+    for (let reads = 1; ; reads++) {
+      // oxlint-disable-next-line no-await-in-loop -- read again with a larger limit
+      const state = await getShortenedState(this.id, this.#limit, signal);
+      const more = before === null || this.isFollowing() ? 0 : elementsLost(before, state);
+      if (more === 0 || reads === MAX_READS) return state;
+      // Twice as many, because the lists may grow on during the next read.
+      this.#grown += 2 * more;
+    }
   }
 
   get #limit(): number {
@@ -223,7 +229,7 @@ export class ThreadSubscription {
 
   #fail(cause: unknown): void {
     if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
-    // A temporary error does not tell that the thread exists.
+    // After a temporary error, it is still not known whether the thread exists.
     if (this.isMissing.peek() && isTransient(cause)) return;
     this.isMissing.value = isNotFound(cause);
     this.error.value = errorMessage(cause);
@@ -261,16 +267,19 @@ export class ThreadSubscription {
   }
 }
 
-/** Returns the number of elements at the beginning of a list that `before` contains and `next`, a newer state, does not. */
+/**
+ * Returns how many of the list elements in `before` are no longer in the newer state `next`; the largest number of all
+ * lists.
+ */
 function elementsLost(before: ShortenedState, next: ShortenedState): number {
   const lost = Object.keys(next.list_lengths).map(
-    (name) => omittedFrom(next, name) - omittedFrom(before, name),
+    (name) => countOmittedElements(next, name) - countOmittedElements(before, name),
   );
   return Math.max(0, ...lost);
 }
 
 /** Returns the number of elements that a state leaves out at the beginning of a list. */
-export function omittedFrom(state: ShortenedState | null, name: string): number {
+export function countOmittedElements(state: ShortenedState | null, name: string): number {
   const length = state?.list_lengths[name];
   const shown = state?.values[name];
   return length !== undefined && Array.isArray(shown) ? length - shown.length : 0;

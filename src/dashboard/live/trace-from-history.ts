@@ -1,5 +1,5 @@
 import type { ThreadState } from "../api/records.ts";
-import { errorText, Trace } from "./trace.ts";
+import { taskErrorText, Trace } from "./trace.ts";
 
 /**
  * Builds a trace from the checkpoints of a run. It contains no tokens, and only approximate times of tasks. `states`:
@@ -40,7 +40,7 @@ export function traceFromHistory(run: string, states: readonly ThreadState[]): T
         endedAt: null,
         input: values,
         result,
-        error: error === null ? null : errorText(error),
+        error: error === null ? null : taskErrorText(error),
         interrupts,
         tries: 1,
         messages: [],
@@ -48,8 +48,7 @@ export function traceFromHistory(run: string, states: readonly ThreadState[]): T
       });
     }
   }
-  // The history does not contain the end of a task. The time of the next state is used instead, when the task had
-  // ended.
+  // The history does not contain when a task ended, so the time of the next state is used.
   for (const task of trace.tasks.values()) {
     task.endedAt = trace.stepsOf(task.ns).find(({ step }) => step >= task.step)?.at ?? task.begunAt;
     if (task.status === "stopped" && task.endedAt !== task.begunAt) task.status = "done";

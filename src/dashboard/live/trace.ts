@@ -77,8 +77,8 @@ export class Trace {
   endedAt: number | null = null;
   #last = -1;
   /**
-   * The tries of each task, counted from the events of the stream. The inspector's feed also reports tries. As its
-   * order relative to the stream is not known, tries from the feed only raise {@link Task.tries}.
+   * The tries of each task, counted from the stream only. The inspector's feed also reports tries, but in an unknown
+   * order relative to the stream.
    */
   readonly #tries = new Map<string, { count: number; hasFailed: boolean }>();
   /** The time of the latest `debug` event, in epoch milliseconds; NaN before the first. */
@@ -148,8 +148,7 @@ export class Trace {
 
   #begun(data: unknown): void {
     const attempt = isJsonRecord(data) && typeof data["attempt"] === "number" ? data["attempt"] : 1;
-    // A new attempt runs those tasks again that were running when the server stopped. Their earlier executions end
-    // here.
+    // A new attempt runs the tasks again that were running when the server stopped. Ends their earlier executions.
     if (attempt > this.attempt) this.end(this.#heardAt);
     this.endedAt = null;
     this.attempt = attempt;
@@ -209,7 +208,7 @@ export class Trace {
     const interrupts = (payload["interrupts"] ?? []) as readonly ApiInterrupt[];
     known.endedAt = at;
     known.interrupts = interrupts;
-    known.error = payload["error"] === undefined ? null : errorText(payload["error"]);
+    known.error = payload["error"] === undefined ? null : taskErrorText(payload["error"]);
     if (this.#keepsData) known.result = payload["result"];
     known.status = known.error !== null ? "failed" : interrupts.length > 0 ? "interrupted" : "done";
     if (known.error === null) this.#tried(known, "succeeded");
@@ -264,7 +263,7 @@ const newTask = (id: string, name: string, ns: string, step: number): Task => ({
 });
 
 /** Formats the error of a task, which is JSON with a name and a message. Other text is returned unchanged. */
-export function errorText(error: unknown): string {
+export function taskErrorText(error: unknown): string {
   const text = String(error);
   try {
     const {

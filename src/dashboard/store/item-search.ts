@@ -1,4 +1,4 @@
-import { findItems } from "../api/client.ts";
+import { searchStoreItems } from "../api/client.ts";
 import type { StoreItem } from "../api/records.ts";
 import { searchTermsOf } from "../threads/thread-search-filter.ts";
 
@@ -17,9 +17,9 @@ export interface FoundItems {
 }
 
 /**
- * Finds items in a namespace and in those below it. `name=value` matches a member of an item's value. If there are
- * other words, they are searched by meaning if the server has a vector index; otherwise they must occur in the key or
- * value, and only the {@link MAX_SCANNED} items that changed last are searched.
+ * Finds items in a namespace and in the namespaces below it. In `text`, `name=value` selects by a member of an item's
+ * value. Other words are searched by meaning if the server has a vector index, and otherwise as text ({@link
+ * findWords}).
  */
 export async function searchStore(
   namespace_prefix: readonly string[],
@@ -31,7 +31,9 @@ export async function searchStore(
   if (words.length > 0) {
     const query = words.join(" ");
     // A server without a vector index may refuse the query. The words are then searched as text.
-    const ranked = await findItems({ ...search, query, limit: ITEMS_PER_PAGE, offset: 0 }).catch(() => []);
+    const ranked = await searchStoreItems({ ...search, query, limit: ITEMS_PER_PAGE, offset: 0 }).catch(
+      () => [],
+    );
     if (ranked.some(({ score }) => typeof score === "number"))
       return { items: ranked, hasMore: false, note: "The most similar items come first." };
     return findWords(
@@ -39,18 +41,23 @@ export async function searchStore(
       words.map((word) => word.toLowerCase()),
     );
   }
-  const found = await findItems({ ...search, limit: ITEMS_PER_PAGE + 1, offset: page * ITEMS_PER_PAGE });
+  const found = await searchStoreItems({
+    ...search,
+    limit: ITEMS_PER_PAGE + 1,
+    offset: page * ITEMS_PER_PAGE,
+  });
   return { items: found.slice(0, ITEMS_PER_PAGE), hasMore: found.length > ITEMS_PER_PAGE, note: "" };
 }
 
+/** Finds items whose key or value contains all words, among the {@link MAX_SCANNED} items that changed last. */
 async function findWords(
-  search: Pick<Parameters<typeof findItems>[0], "namespace_prefix" | "filter">,
+  search: Pick<Parameters<typeof searchStoreItems>[0], "namespace_prefix" | "filter">,
   words: readonly string[],
 ): Promise<FoundItems> {
   const matches: StoreItem[] = [];
   for (let offset = 0; offset < MAX_SCANNED; offset += SCAN_PAGE) {
     // oxlint-disable-next-line no-await-in-loop -- each page is read only if the one before was full
-    const found = await findItems({ ...search, limit: SCAN_PAGE, offset });
+    const found = await searchStoreItems({ ...search, limit: SCAN_PAGE, offset });
     for (const item of found) {
       const content = `${item.key} ${JSON.stringify(item.value)}`.toLowerCase();
       if (words.every((word) => content.includes(word))) matches.push(item);

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { listStoreNamespaces } from "../api/client.ts";
 import { hrefOf } from "../app/page-location.ts";
-import { LoadFailure, Loading } from "../components/empty-state.tsx";
+import { ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 
 /** The number of namespaces of a level that are shown initially, and that each click on "Show more" adds. */
@@ -22,8 +22,7 @@ export function NamespaceTree({ prefix, chosen, version }: TreeProps) {
     () => listStoreNamespaces(prefix, limit + 1),
     [prefix.join("."), limit, version],
   );
-  if (value === undefined)
-    return error === null ? <Loading /> : <LoadFailure text={error} onRetry={reload} />;
+  if (value === undefined) return error === null ? <Loading /> : <ErrorAlert text={error} onRetry={reload} />;
   return (
     <ul class="tree">
       {value.slice(0, limit).map((namespace) => (

@@ -2,10 +2,10 @@ import { useState } from "preact/hooks";
 import type { StoreItem } from "../api/records.ts";
 import { nowTruncatedToSeconds } from "../app/clock.ts";
 import { hrefOf, navigate } from "../app/page-location.ts";
-import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
-import { Age, timeUntil } from "../components/age.tsx";
+import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
+import { Age, formatTimeUntil } from "../components/age.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { toLine } from "../components/one-line-text.ts";
+import { toOneLine } from "../components/one-line-text.ts";
 import { StoreItemDialog } from "./store-item-dialog.tsx";
 import { searchStore } from "./item-search.ts";
 import { NamespaceTree } from "./namespace-tree.tsx";
@@ -59,7 +59,7 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
         <p class="dim" role="status">
           {found.value?.note}
         </p>
-        {found.error !== null && <LoadFailure text={found.error} onRetry={found.reload} />}
+        {found.error !== null && <ErrorAlert text={found.error} onRetry={found.reload} />}
         {found.value === undefined ? (
           found.error === null && <Loading />
         ) : found.value.items.length === 0 ? (
@@ -147,12 +147,12 @@ function ItemTable({ items, within, onOpen }: TableProps) {
                 </a>
               )}
             </td>
-            <td class="value">{toLine(item.value, 200)}</td>
+            <td class="value">{toOneLine(item.value, 200)}</td>
             <td class="when">
               <Age since={item.updated_at} isAgo />
             </td>
             <td class="when dim">
-              {item.expires_at !== undefined && timeUntil(item.expires_at, nowTruncatedToSeconds.value)}
+              {item.expires_at !== undefined && formatTimeUntil(item.expires_at, nowTruncatedToSeconds.value)}
             </td>
           </tr>
         ))}

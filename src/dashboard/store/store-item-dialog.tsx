@@ -1,11 +1,12 @@
-import { useState } from "preact/hooks";
-import { deleteItem, getItem, putItem } from "../api/client.ts";
+import { useRef, useState } from "preact/hooks";
+import { deleteStoreItem, getStoreItem, putStoreItem } from "../api/client.ts";
 import { isJsonRecord, type StoreItem } from "../api/records.ts";
 import { showNotice } from "../app/notices.ts";
-import { Confirm } from "../components/dialogs.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
 import { FormDialog } from "../components/form-dialog.tsx";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
+import { NumberField } from "../components/number-field.tsx";
 import { Age } from "../components/age.tsx";
 import { useSubmit } from "../components/use-submit.ts";
 
@@ -29,7 +30,11 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
   const [labels, setLabels] = useState((item?.namespace ?? namespace).join("."));
   const [key, setKey] = useState(item?.key ?? "");
   const [value, setValue] = useState<unknown>(item?.value);
-  const [ttl, setTtl] = useState(item?.ttl === undefined ? "" : String(item.ttl));
+  const [ttl, setTtl] = useState(item?.ttl);
+  /** Why the text of the expiry time is not a number; null if it is a number or empty. */
+  const [unread, setUnread] = useState<string | null>(null);
+  const ttlFault = unread ?? (ttl !== undefined && ttl <= 0 ? "must be more than 0" : null);
+  const form = useRef<HTMLFormElement>(null);
   const [isEdited, setEdited] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
   const submit = useSubmit();
@@ -37,13 +42,13 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
     submit.start(async () => {
       if (!isJsonRecord(value)) throw new Error("The value must be an object, as JSON.");
       const place = { namespace: labels.split("."), key };
-      const before = await getItem(place);
+      const before = await getStoreItem(place);
       if (item === null && before !== null)
         throw new Error("An item with this key already exists. Open it to change it.");
       if (item !== null && before === null) throw new Error(NO_ITEM);
       if (item !== null && before?.updated_at !== item.updated_at)
         throw new Error("The item was changed by somebody else while you were editing. Open it again.");
-      await putItem({ ...place, value, ...ttlOf(ttl, item) });
+      await putStoreItem({ ...place, value, ...ttlOf(ttl, item) });
       showNotice(item === null ? "Item created." : "Item saved.");
       onChanged(place.namespace);
       onClose();
@@ -51,8 +56,8 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
   const remove = (gone: StoreItem) =>
     submit.start(async () => {
       // Checked first, because the server also accepts the deletion of an item that does not exist.
-      if ((await getItem(gone)) === null) throw new Error(NO_ITEM);
-      await deleteItem(gone);
+      if ((await getStoreItem(gone)) === null) throw new Error(NO_ITEM);
+      await deleteStoreItem(gone);
       showNotice("Item deleted.");
       onChanged(null);
       onClose();
@@ -65,10 +70,12 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
       onClose={onClose}
     >
       <form
+        ref={form}
         onInput={() => setEdited(true)}
         onSubmit={(event) => {
           event.preventDefault();
-          save();
+          if (ttlFault === null) save();
+          else form.current?.querySelector<HTMLElement>("#item-ttl")?.focus();
         }}
       >
         <div class="fields">
@@ -92,15 +99,20 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
           </div>
           <div class="field">
             <label for="item-ttl">Expires after (minutes)</label>
-            <input
+            <NumberField
               id="item-ttl"
-              type="number"
-              min="0"
-              step="any"
               value={ttl}
               placeholder={item === null ? "the server's default" : "never"}
-              onInput={({ currentTarget }) => setTtl(currentTarget.value)}
+              onChange={setTtl}
+              onUnread={setUnread}
+              aria-invalid={ttlFault !== null}
+              {...(ttlFault !== null && { "aria-describedby": "item-ttl-wrong" })}
             />
+            {ttlFault !== null && (
+              <p class="hint bad" role="alert" id="item-ttl-wrong">
+                {ttlFault}
+              </p>
+            )}
             {item !== null && (
               <p class="hint">
                 {item.expires_at === undefined
@@ -122,7 +134,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
         </FormFooter>
       </form>
       {isDeleting && item !== null && (
-        <Confirm
+        <ConfirmDialog
           title="Delete the item?"
           text={`This permanently deletes “${item.key}”.`}
           yes="Delete"
@@ -134,8 +146,8 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
   );
 }
 
-function ttlOf(text: string, item: StoreItem | null): { readonly ttl?: number | null } {
-  if (text !== "") return { ttl: Number(text) };
+function ttlOf(ttl: number | undefined, item: StoreItem | null): { readonly ttl?: number | null } {
+  if (ttl !== undefined) return { ttl };
   // If the user enters no number, a new item gets the server's default lifetime, and an existing item no longer
   // expires.
   return item === null ? {} : { ttl: null };

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
-import { deleteDelivery, listDeliveries, retryDelivery } from "../api/client.ts";
-import type { WebhookRow } from "../api/records.ts";
+import { deleteWebhookDelivery, listWebhookDeliveries, retryWebhookDelivery } from "../api/client.ts";
+import type { WebhookDeliveryRow } from "../api/records.ts";
 import { hrefOf } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { Confirm } from "../components/dialogs.tsx";
-import { LoadFailure } from "../components/empty-state.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
+import { ErrorAlert } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { Age } from "../components/age.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
@@ -14,15 +14,15 @@ import { idSuffix } from "../components/one-line-text.ts";
  * changes, they are loaded again.
  */
 export function DeadLetterList({ count }: { readonly count: number }) {
-  const { value = [], error, reload } = useResource(() => listDeliveries("dead", 100), [count]);
-  const [deleting, setDeleting] = useState<WebhookRow | null>(null);
+  const { value = [], error, reload } = useResource(() => listWebhookDeliveries("dead", 100), [count]);
+  const [deleting, setDeleting] = useState<WebhookDeliveryRow | null>(null);
   const act = (work: () => Promise<unknown>, said: string) =>
     runAction(async () => {
       await work();
       showNotice(said);
       reload();
     });
-  if (error !== null) return <LoadFailure text={error} onRetry={reload} />;
+  if (error !== null) return <ErrorAlert text={error} onRetry={reload} />;
   if (value.length === 0) return null;
   return (
     <section class="letters pad" aria-labelledby="letters-title">
@@ -44,7 +44,9 @@ export function DeadLetterList({ count }: { readonly count: number }) {
             <div class="bar">
               <button
                 type="button"
-                onClick={() => void act(() => retryDelivery(delivery.id), "Sending the webhook again.")}
+                onClick={() =>
+                  void act(() => retryWebhookDelivery(delivery.id), "Sending the webhook again.")
+                }
               >
                 Send again
               </button>
@@ -56,11 +58,11 @@ export function DeadLetterList({ count }: { readonly count: number }) {
         ))}
       </ul>
       {deleting !== null && (
-        <Confirm
+        <ConfirmDialog
           title="Delete this delivery?"
           text={`The webhook to ${deleting.url} will not be sent.`}
           yes="Delete"
-          onYes={() => void act(() => deleteDelivery(deleting.id), "Delivery deleted.")}
+          onYes={() => void act(() => deleteWebhookDelivery(deleting.id), "Delivery deleted.")}
           onClose={() => setDeleting(null)}
         />
       )}
@@ -68,5 +70,5 @@ export function DeadLetterList({ count }: { readonly count: number }) {
   );
 }
 
-const reasonOf = ({ last_status, last_error }: WebhookRow): string =>
+const reasonOf = ({ last_status, last_error }: WebhookDeliveryRow): string =>
   last_error ?? (last_status === null ? "No answer" : `Status ${last_status}`);

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
-import { getMetricsHistory, listDeliveries } from "../api/client.ts";
-import { type LastHourMetrics, MAX_DELIVERIES } from "./metric-series.ts";
-import { haveAllShardsAnswered, pollTimeout, settled } from "./server-sample.ts";
+import { getMetricsHistory, listWebhookDeliveries } from "../api/client.ts";
+import { type LastHourMetrics, MAX_PENDING_WEBHOOKS } from "./metric-series.ts";
+import { haveAllShardsAnswered, pollTimeoutSignal, resultOrUndefined } from "./server-sample.ts";
 
 /** Milliseconds between two reads of the history: as often as the server adds values to it. */
 export const HISTORY_INTERVAL_MS = 10_000;
@@ -11,14 +11,14 @@ export const HISTORY_INTERVAL_MS = 10_000;
 export const lastHour = signal<LastHourMetrics | null>(null);
 
 export async function readLastHour(): Promise<void> {
-  const history = await settled(getMetricsHistory(pollTimeout()));
+  const history = await resultOrUndefined(getMetricsHistory(pollTimeoutSignal()));
   if (history === undefined) return;
   const skew = Date.now() - Date.parse(history.times.at(-1) ?? "");
   const clockSkewMs = Math.abs(skew) > 2 * HISTORY_INTERVAL_MS ? skew : 0;
   const count = history.figures["webhooks_pending"]?.at(-1) ?? 0;
   const pending =
     count > 0 && haveAllShardsAnswered()
-      ? await settled(listDeliveries("pending", MAX_DELIVERIES, pollTimeout()))
+      ? await resultOrUndefined(listWebhookDeliveries("pending", MAX_PENDING_WEBHOOKS, pollTimeoutSignal()))
       : undefined;
   lastHour.value = { history, clockSkewMs, pending: pending ?? [] };
 }

@@ -1,24 +1,24 @@
 import { formatDuration } from "../components/duration.ts";
 import type { MetricsSample } from "./prometheus-metrics.ts";
-import type { ServerHistory, WebhookRow } from "../api/records.ts";
+import type { ServerMetricsHistory, WebhookDeliveryRow } from "../api/records.ts";
 
 /** The largest number of pending webhooks that are read. */
-export const MAX_DELIVERIES = 100;
+export const MAX_PENDING_WEBHOOKS = 100;
 
 /** The server's metrics of the last hour, and its pending webhooks. */
 export interface LastHourMetrics {
-  readonly history: ServerHistory;
+  readonly history: ServerMetricsHistory;
   /**
    * Milliseconds by which the page's clock is ahead of the server's; 0 if the difference would be too small to see in
    * a chart.
    */
   readonly clockSkewMs: number;
-  /** At most {@link MAX_DELIVERIES} pending webhooks. */
-  readonly pending: readonly WebhookRow[];
+  /** At most {@link MAX_PENDING_WEBHOOKS} pending webhooks. */
+  readonly pending: readonly WebhookDeliveryRow[];
 }
 
 /** The data of one chart: a value for each time, null where the value is not known. */
-export interface Series {
+export interface ChartSeries {
   readonly title: string;
   /** The times of `values`, in epoch milliseconds. */
   readonly times: readonly number[];
@@ -41,14 +41,14 @@ export function formatPerSecond(value: number): string {
   return `${value < 10 && value > 0 ? value.toFixed(1) : whole(value)}/s`;
 }
 
-export function bytes(value: number): string {
+export function formatBytes(value: number): string {
   const units = ["B", "KB", "MB", "GB", "TB"];
   const power = value < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log(value) / Math.log(1024)));
   const scaled = value / 1024 ** power;
   return `${scaled >= 10 || power === 0 ? Math.round(scaled) : scaled.toFixed(1)} ${units[power]}`;
 }
 
-export const milliseconds = (seconds: number): string => {
+export const formatSeconds = (seconds: number): string => {
   const value = seconds * 1_000;
   return value < 10 ? `${value.toFixed(1)} ms` : formatDuration(value);
 };
@@ -60,9 +60,9 @@ const percent = (value: number): string => `${whole(value * 100)} %`;
 type ReadFigure = (figures: MetricsSample) => number | undefined;
 
 /**
- * Returns how much a counter has grown between two samples, summed over the processes of the server. A process that is
- * missing in one of the samples is left out, because otherwise its whole count would seem to be growth. A process whose
- * counter has fallen was restarted, and is left out too. Null if no process is left.
+ * Returns how much a counter has grown between two samples, summed over the server's processes. Leaves out processes
+ * that are in only one of the samples, or whose counter has fallen, because they were restarted. Null if no process is
+ * left.
  */
 export function counterGrowth(before: MetricsSample, now: MetricsSample, read: ReadFigure): number | null {
   let sum: number | null = null;
@@ -78,7 +78,7 @@ export function counterGrowth(before: MetricsSample, now: MetricsSample, read: R
  * Returns the growth of a counter per second between consecutive samples. Null for the first sample, and where the
  * growth is not known.
  */
-export function rates(looks: readonly MetricsSample[], read: ReadFigure): readonly (number | null)[] {
+export function counterRates(looks: readonly MetricsSample[], read: ReadFigure): readonly (number | null)[] {
   return looks.map((now, i) => {
     const before = looks[i - 1];
     if (before === undefined || now.at <= before.at) return null;
@@ -99,7 +99,7 @@ function shares(
   part: ReadFigure,
   of: ReadFigure,
 ): readonly (number | null)[] {
-  const [parts, wholes] = [rates(looks, part), rates(looks, of)];
+  const [parts, wholes] = [counterRates(looks, part), counterRates(looks, of)];
   return parts.map((value, i) => {
     const all = wholes[i] ?? null;
     return value === null || all === null ? null : all === 0 ? 0 : value / all;
@@ -122,7 +122,7 @@ const formatted = (value: number | null, unit: (value: number) => string): strin
 export function chartSeriesOf(
   looks: readonly MetricsSample[],
   threads: number | undefined,
-): readonly Series[] {
+): readonly ChartSeries[] {
   const now = looks.at(-1);
   if (now === undefined) return [];
   const ended = (wanted?: string): ReadFigure => {
@@ -132,23 +132,23 @@ export function chartSeriesOf(
   const busyAndIdle: ReadFigure = (f) => f.sum("heddle_actors", (labels) => labels.get("state") !== "waking");
   const live = busyAndIdle(now) ?? 0;
   const at = (name: string, label: string, value: string) => now.of(name, label, value) ?? 0;
-  const failures = last(rates(looks, (f) => (ended("error")(f) ?? 0) + (ended("timeout")(f) ?? 0)));
+  const failures = last(counterRates(looks, (f) => (ended("error")(f) ?? 0) + (ended("timeout")(f) ?? 0)));
   const active: ReadFigure = (f) => f.sum("heddle_event_loop_active_seconds_total");
   const idle: ReadFigure = (f) => f.sum("heddle_event_loop_idle_seconds_total");
   const loop = last(shares(looks, active, (f) => (active(f) ?? 0) + (idle(f) ?? 0)));
-  const written = last(rates(looks, (f) => f.sum("heddle_storage_written_bytes_total")));
-  const batches = last(rates(looks, (f) => f.sum("heddle_storage_batches_total")));
-  const cpu = rates(looks, (f) => f.sum("process_cpu_seconds_total"));
+  const written = last(counterRates(looks, (f) => f.sum("heddle_storage_written_bytes_total")));
+  const batches = last(counterRates(looks, (f) => f.sum("heddle_storage_batches_total")));
+  const cpu = counterRates(looks, (f) => f.sum("process_cpu_seconds_total"));
   const errors = last(
-    rates(looks, (f) => f.sum("heddle_http_requests_total", (l) => l.get("status") === "5xx") ?? 0),
+    counterRates(looks, (f) => f.sum("heddle_http_requests_total", (l) => l.get("status") === "5xx") ?? 0),
   );
   const dead = at("heddle_webhooks", "status", "dead");
   const times = looks.map(({ at }) => performance.timeOrigin + at);
-  const all: readonly Omit<Series, "times">[] = [
+  const all: readonly Omit<ChartSeries, "times">[] = [
     {
       title: "Runs ended",
       unit: formatPerSecond,
-      values: rates(looks, ended()),
+      values: counterRates(looks, ended()),
       note: `${whole(ended()(now) ?? 0)} since server start${failures ? `, ${formatPerSecond(failures)} failing` : ""}`,
       isBad: (failures ?? 0) > 0,
     },
@@ -177,7 +177,7 @@ export function chartSeriesOf(
     },
     {
       title: "Event-loop lag",
-      unit: milliseconds,
+      unit: formatSeconds,
       values: eventLoopLags(looks),
       note: `max ${worst(looks)}; busy ${formatted(loop, percent)} of the time`,
       isBad: false,
@@ -191,16 +191,16 @@ export function chartSeriesOf(
     },
     {
       title: "Memory",
-      unit: bytes,
+      unit: formatBytes,
       values: levels(looks, (f) => f.sum("process_resident_memory_bytes")),
-      note: `JS heap: ${bytes(now.sum("nodejs_heap_size_used_bytes") ?? 0)}`,
+      note: `JS heap: ${formatBytes(now.sum("nodejs_heap_size_used_bytes") ?? 0)}`,
       isBad: false,
     },
     {
       title: "Storage",
-      unit: bytes,
+      unit: formatBytes,
       values: levels(looks, (f) => f.sum("heddle_storage_size_bytes")),
-      note: `${formatted(written, (value) => `${bytes(value)}/s`)} written in ${formatted(batches, formatPerSecond)} batches`,
+      note: `${formatted(written, (value) => `${formatBytes(value)}/s`)} written in ${formatted(batches, formatPerSecond)} batches`,
       isBad: false,
     },
     {
@@ -215,7 +215,7 @@ export function chartSeriesOf(
     {
       title: "Requests",
       unit: formatPerSecond,
-      values: rates(looks, (f) => f.sum("heddle_http_requests_total")),
+      values: counterRates(looks, (f) => f.sum("heddle_http_requests_total")),
       note: errors ? `${formatPerSecond(errors)} of them failed (5xx)` : "none failed (5xx)",
       isBad: (errors ?? 0) > 0,
     },
@@ -261,13 +261,13 @@ const FIGURES: {
  * samples. Adds a chart of the queue times, which only the history contains.
  */
 export function hourSeriesOf(
-  live: readonly Series[],
+  live: readonly ChartSeries[],
   { history, clockSkewMs }: LastHourMetrics,
-): readonly Series[] {
+): readonly ChartSeries[] {
   const times = history.times.map((time) => Date.parse(time) + clockSkewMs);
   const valuesOf = (figure: string): readonly (number | null)[] =>
     history.figures[figure] ?? times.map(() => null);
-  const series = live.map((one): Series => {
+  const series = live.map((one): ChartSeries => {
     const { figure, below, isBad = false } = FIGURES[one.title] ?? { figure: "" };
     const since = one.times.findIndex((time) => time > (times.at(-1) ?? 0));
     const newer = <T>(list: readonly T[]) => (since < 0 ? [] : list.slice(since));
@@ -285,7 +285,7 @@ export function hourSeriesOf(
   const known = (values: readonly (number | null)[]) => values.findLast((value) => value !== null) ?? null;
   const waited = known(most);
   if (waited === null) return series;
-  const waits: Series = {
+  const waits: ChartSeries = {
     title: "Queue time",
     times,
     unit: wait,

@@ -2,14 +2,14 @@ import { useState } from "preact/hooks";
 import { currentLocation, hrefOf } from "../app/page-location.ts";
 import { errorMessage } from "../app/notices.ts";
 import { THREAD_STATUS_TEXTS } from "../live/status-texts.ts";
-import { LoadFailure } from "../components/empty-state.tsx";
+import { ErrorAlert } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { Tabs } from "../components/tabs.tsx";
 import type { TimeSpan } from "./time-axis.ts";
 import { TimeSeriesChart } from "./time-series-chart.tsx";
 import { DeadLetterList } from "./dead-letter-list.tsx";
-import { findingsOf } from "./health-warnings.ts";
+import { healthWarningsOf } from "./health-warnings.ts";
 import { HISTORY_INTERVAL_MS, lastHour, readLastHour } from "./last-hour-metrics.ts";
 import {
   areMetricsAllowed,
@@ -17,15 +17,15 @@ import {
   metricsSamples,
   SAMPLE_INTERVAL_MS,
   type ServerSample,
-  takeSample,
+  takeServerSample,
   type ThreadCounts,
 } from "./server-sample.ts";
-import { shardRowsOf, silentShardFindings } from "./shard-rows.ts";
+import { shardRowsOf, silentShardWarnings } from "./shard-rows.ts";
 import { ShardTable } from "./shard-table.tsx";
-import { usePolling } from "./use-polling.ts";
+import { usePolling } from "../components/use-polling.ts";
 import { chartSeriesOf, hourSeriesOf } from "./metric-series.ts";
 
-/** Milliseconds between the first two samples, which is short, because rates need two samples. */
+/** Milliseconds between the first two samples. Short, because the page can show rates only after two samples. */
 const SECOND_SAMPLE_MS = 500;
 
 /**
@@ -53,7 +53,7 @@ export function SystemPage() {
   usePolling(
     async () => {
       try {
-        setLook(await takeSample());
+        setLook(await takeServerSample());
         setError(null);
       } catch (cause) {
         setError(errorMessage(cause));
@@ -65,7 +65,7 @@ export function SystemPage() {
   usePolling(async () => setCounts(await readThreadCounts()), SAMPLE_INTERVAL_MS, SECOND_SAMPLE_MS);
   usePolling(readLastHour, HISTORY_INTERVAL_MS);
   const shards = shardRowsOf(metricsSamples.value);
-  const silent = silentShardFindings(shards);
+  const silent = silentShardWarnings(shards);
   const hour = lastHour.value;
   const isHour = hour !== null && currentLocation.value.query.get("span") !== "minutes";
   const live = chartSeriesOf(metricsSamples.value, counts?.threads);
@@ -84,7 +84,7 @@ export function SystemPage() {
           )}
         </div>
       </header>
-      {error !== null && <LoadFailure text={error} />}
+      {error !== null && <ErrorAlert text={error} />}
       {areMetricsAllowed.value === false && (
         <p class="note">
           <span>
@@ -108,7 +108,7 @@ export function SystemPage() {
         </p>
       )}
       {(hour !== null || silent.length > 0) && (
-        <Findings texts={[...silent, ...(hour === null ? [] : findingsOf(hour))]} />
+        <Findings texts={[...silent, ...(hour === null ? [] : healthWarningsOf(hour))]} />
       )}
       {hour !== null && (
         <Tabs
@@ -133,7 +133,6 @@ export function SystemPage() {
   );
 }
 
-/** Sentences about what is unusual about the server. */
 function Findings({ texts }: { readonly texts: readonly string[] }) {
   return (
     <section class="pad unusual" aria-labelledby="unusual-title">

@@ -89,7 +89,7 @@ export interface ParsedSample {
  * The metric with the value 1 for each shard whose process has responded, else 0. Servers with one process do not
  * report it.
  */
-export const SHARD_UP = "heddle_shard_up";
+export const SHARD_UP_METRIC = "heddle_shard_up";
 
 const LINE = /^([a-zA-Z_:][\w:]*(?:\{.*\})?) (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)",?/g;
@@ -125,8 +125,8 @@ function layoutOf(series: readonly string[]): MetricsLayout {
     const [name = ""] = one.split("{", 1);
     const labels = labelsOf(one.slice(name.length));
     addPlace(byName, name, { labels, index });
-    // This metric is about the shard, but another process reports it.
-    if (name === SHARD_UP) continue;
+    // This metric tells whether the shard's process responds. Another process reports it.
+    if (name === SHARD_UP_METRIC) continue;
     const [shard, node] = [labels.get("shard"), labels.get("node")];
     const key = `${shard ?? ""}/${node ?? ""}`;
     const process = processes.get(key) ?? { shard, node, byName: new Map() };

@@ -2,9 +2,9 @@ import { signal } from "@preact/signals";
 import { getThreadCount } from "../api/client.ts";
 import { THREAD_STATUSES, type ApiThreadStatus } from "../api/records.ts";
 import { showError } from "../app/notices.ts";
-import { ApiKeyRequired, isRefused } from "../api-errors.ts";
+import { ApiKeyRequired, isForbidden } from "../api-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
-import { type MetricsSample, parseMetrics, SHARD_UP } from "./prometheus-metrics.ts";
+import { type MetricsSample, parseMetrics, SHARD_UP_METRIC } from "./prometheus-metrics.ts";
 
 /** Milliseconds between two samples of the server's state. */
 export const SAMPLE_INTERVAL_MS = 2_000;
@@ -12,15 +12,14 @@ export const SAMPLE_INTERVAL_MS = 2_000;
 export const MAX_SAMPLES = 150;
 
 /**
- * Milliseconds after which the page stops waiting for a response. It is longer than the time for which the server
- * itself waits for a shard. If the request has reached a process of the server that hangs, the next request probably
- * reaches another process.
+ * Milliseconds after which the page stops waiting for a response: the next request may reach another process of the
+ * server, which does not hang. Longer than the server itself waits for a shard.
  */
 const POLL_TIMEOUT_MS = 10_000;
 /** Milliseconds after which the page stops waiting for a count of threads, which takes long if there are very many. */
 const COUNT_TIMEOUT_MS = 30_000;
 
-export const pollTimeout = (): AbortSignal => AbortSignal.timeout(POLL_TIMEOUT_MS);
+export const pollTimeoutSignal = (): AbortSignal => AbortSignal.timeout(POLL_TIMEOUT_MS);
 
 /** The server's state, read at one moment. */
 export interface ServerSample {
@@ -30,7 +29,10 @@ export interface ServerSample {
   readonly latency: number;
 }
 
-/** The numbers of threads: in total, undefined if it is not known; and in each status for which it is known. */
+/**
+ * The numbers of threads. `threads`: in total; undefined if it is not known. `statuses`: in each status whose number is
+ * known.
+ */
 export interface ThreadCounts {
   readonly threads: number | undefined;
   readonly statuses: readonly (readonly [status: ApiThreadStatus, count: number])[];
@@ -54,11 +56,11 @@ export const areMetricsAllowed = signal<boolean | null>(null);
 export const haveAllShardsAnswered = (): boolean =>
   metricsSamples.value
     .at(-1)
-    ?.samples(SHARD_UP)
+    ?.samples(SHARD_UP_METRIC)
     .every(({ value }) => value === 1) ?? true;
 
 /** Resolves with the result of a read, or with undefined if it fails. A missing API key opens the key dialog. */
-export async function settled<T>(reading: Promise<T>): Promise<T | undefined> {
+export async function resultOrUndefined<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
   } catch (cause) {
@@ -73,7 +75,7 @@ async function readMetrics(signal: AbortSignal): Promise<void> {
     addSample(await response.text());
     areMetricsAllowed.value = true;
   } catch (cause) {
-    areMetricsAllowed.value = !isRefused(cause);
+    areMetricsAllowed.value = !isForbidden(cause);
     throw cause;
   }
 }
@@ -83,12 +85,15 @@ function addSample(text: string): void {
   metricsSamples.value = [...metricsSamples.value, sample].slice(-MAX_SAMPLES);
 }
 
-export async function takeSample(): Promise<ServerSample> {
+export async function takeServerSample(): Promise<ServerSample> {
   const began = performance.now();
-  const signal = pollTimeout();
+  const signal = pollTimeoutSignal();
   await fetchJson("ok", { signal });
   const latency = performance.now() - began;
-  const [info] = await Promise.all([fetchJson<Info>("info", { signal }), settled(readMetrics(signal))]);
+  const [info] = await Promise.all([
+    fetchJson<Info>("info", { signal }),
+    resultOrUndefined(readMetrics(signal)),
+  ]);
   return { version: info.version, transport: info.heddle?.transport?.kind ?? "?", latency };
 }
 
@@ -99,8 +104,8 @@ export async function readThreadCounts(): Promise<ThreadCounts | null> {
   if (!haveAllShardsAnswered()) return null;
   const signal = AbortSignal.timeout(COUNT_TIMEOUT_MS);
   const [threads, ...counts] = await Promise.all([
-    settled(getThreadCount({}, signal)),
-    ...THREAD_STATUSES.map((status) => settled(getThreadCount({ status }, signal))),
+    resultOrUndefined(getThreadCount({}, signal)),
+    ...THREAD_STATUSES.map((status) => resultOrUndefined(getThreadCount({ status }, signal))),
   ]);
   return {
     threads,

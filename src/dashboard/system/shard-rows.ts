@@ -1,5 +1,5 @@
 import { eventLoopLags } from "./metric-series.ts";
-import { type MetricsSample, type ProcessSample, SHARD_UP } from "./prometheus-metrics.ts";
+import { type MetricsSample, type ProcessSample, SHARD_UP_METRIC } from "./prometheus-metrics.ts";
 
 /** A shard as a row of the table. */
 export interface ShardRow {
@@ -29,7 +29,7 @@ export function shardRowsOf(samples: readonly MetricsSample[]): readonly ShardRo
   const now = samples.at(-1);
   if (now === undefined) return [];
   const before = samples.at(-2);
-  return now.samples(SHARD_UP).map(({ labels, value }): ShardRow => {
+  return now.samples(SHARD_UP_METRIC).map(({ labels, value }): ShardRow => {
     const shard = labels.get("shard") ?? "";
     const process = processOf(now, shard);
     if (value !== 1 || process === undefined)
@@ -58,5 +58,5 @@ function lastNodeOf(samples: readonly MetricsSample[], shard: string): string | 
 }
 
 /** Returns a sentence for each shard that does not respond. */
-export const silentShardFindings = (rows: readonly ShardRow[]): readonly string[] =>
+export const silentShardWarnings = (rows: readonly ShardRow[]): readonly string[] =>
   rows.flatMap(({ shard, figures }) => (figures === undefined ? [`Shard ${shard} does not answer.`] : []));

@@ -1,6 +1,6 @@
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
-import { bytes, milliseconds } from "./metric-series.ts";
+import { formatBytes, formatSeconds } from "./metric-series.ts";
 import type { ShardRow } from "./shard-rows.ts";
 
 /** A table of the server's shards, with the figures of each shard's process. */
@@ -38,8 +38,8 @@ export function ShardTable({ rows }: { readonly rows: readonly ShardRow[] }) {
                   </td>
                   <td>{figures.running.toLocaleString("en")}</td>
                   <td>{figures.queued.toLocaleString("en")}</td>
-                  <td>{bytes(figures.memory)}</td>
-                  <td>{figures.lag === null ? "–" : milliseconds(figures.lag)}</td>
+                  <td>{formatBytes(figures.memory)}</td>
+                  <td>{figures.lag === null ? "–" : formatSeconds(figures.lag)}</td>
                 </>
               )}
             </tr>

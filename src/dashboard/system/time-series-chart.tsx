@@ -1,4 +1,4 @@
-import type { Series } from "./metric-series.ts";
+import type { ChartSeries } from "./metric-series.ts";
 import { axisTimesOf, type TimeSpan } from "./time-axis.ts";
 
 const WIDTH = 240;
@@ -12,7 +12,7 @@ const BEFORE_UNIT = /(?<=\d) (?=(?:%|ms|s|[KMGT]?B)(?![a-z]))/gi;
 const unbroken = (text: string): string => text.replaceAll(BEFORE_UNIT, "\u00a0");
 
 /** The chart of a metric: its current value, and a line of its values over time. */
-export function TimeSeriesChart({ series, span }: { readonly series: Series; readonly span: TimeSpan }) {
+export function TimeSeriesChart({ series, span }: { readonly series: ChartSeries; readonly span: TimeSpan }) {
   const { title, unit, times, values, below, note, isBad } = series;
   const now = series.now ?? values.at(-1) ?? null;
   const isShown = (_: unknown, i: number) => (times[i] ?? 0) >= span.from;

@@ -1,18 +1,19 @@
 import { useId, useState } from "preact/hooks";
 import { isJsonRecord, type JsonSchema } from "../api/records.ts";
 import {
-  missingValues,
+  missingFieldPaths,
   useFormValidation,
   useReportBeforeNextEvent,
 } from "../components/use-form-validation.ts";
 import { simplifySchema } from "../components/form-schema.ts";
-import { Field, Fields } from "../components/schema-form.tsx";
+import { SchemaField, SchemaFields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
+import { type AnswerFault, answerFaultText } from "../live/answer-requests.ts";
 import { KeyValueFields } from "./key-value-fields.tsx";
-import type { AnswerChoice } from "./inferred-answer-input.ts";
+import type { AnswerChoice } from "./suggested-answer-method.ts";
 
 /** The labels of the input methods for an answer. */
-export const ANSWER_METHODS = {
+export const ANSWER_METHOD_LABELS = {
   event: "Event",
   choice: "Choices",
   form: "Form",
@@ -22,7 +23,7 @@ export const ANSWER_METHODS = {
   yes: "Yes / no",
   json: "JSON",
 } as const;
-export type AnswerMethod = keyof typeof ANSWER_METHODS;
+export type AnswerMethod = keyof typeof ANSWER_METHOD_LABELS;
 
 interface AnswerProps {
   readonly onChange: (answer: unknown) => void;
@@ -72,10 +73,10 @@ const YES_AND_NO: readonly AnswerChoice[] = [
 ];
 
 /**
- * Returns the values that a schema allows, as choices. Null if it does not list them, or lists more than {@link
- * MAX_CHOICES}.
+ * Returns the values that a schema allows, as choices; those of a boolean are Yes and No. Null if the schema lists no
+ * values, or more than {@link MAX_CHOICES}.
  */
-export function choicesOf(schema: JsonSchema | null): readonly AnswerChoice[] | null {
+export function schemaChoicesOf(schema: JsonSchema | null): readonly AnswerChoice[] | null {
   const { type, enum: values } = simplifySchema(schema ?? {}, schema ?? {});
   if (values === undefined) return type === "boolean" ? YES_AND_NO : null;
   return values.length <= MAX_CHOICES ? values.map(choiceFor) : null;
@@ -91,11 +92,10 @@ interface ChoiceButtonsProps extends AnswerProps {
   readonly choices: readonly AnswerChoice[];
 }
 
-/** A button for each choice. */
 export function ChoiceButtons({ choices, onChange }: ChoiceButtonsProps) {
   /**
-   * The JSON of the chosen value. Objects cannot be compared, because each read of the question creates the choices
-   * anew.
+   * The chosen value, as JSON. Each read of the question creates new objects, so the values themselves cannot be
+   * compared.
    */
   const [chosen, setChosen] = useState<string | null>(null);
   return (
@@ -120,20 +120,37 @@ export function ChoiceButtons({ choices, onChange }: ChoiceButtonsProps) {
   );
 }
 
-export function JsonAnswer({ onChange }: AnswerProps) {
+interface JsonAnswerProps extends AnswerProps {
+  /** The faults of the answer that was sent last. */
+  readonly faults?: readonly AnswerFault[];
+}
+
+export function JsonAnswer({ onChange, faults = [] }: JsonAnswerProps) {
   const id = useId();
   return (
-    <JsonField
-      id={id}
-      label="Answer, as JSON"
-      value={undefined}
-      rows={2}
-      placeholder={'{"ok": true}'}
-      isStrict
-      onChange={onChange}
-    />
+    <>
+      <JsonField
+        id={id}
+        label="Answer, as JSON"
+        value={undefined}
+        rows={2}
+        placeholder={'{"ok": true}'}
+        isStrict
+        onChange={onChange}
+        aria-invalid={faults.length > 0}
+        {...(faults.length > 0 && { "aria-describedby": `${id}-faults` })}
+      />
+      {faults.length > 0 && <FaultLines id={`${id}-faults`} faults={faults} />}
+    </>
   );
 }
+
+/** Shows the faults of an answer, one on each line. */
+export const FaultLines = ({ id, faults }: { id?: string; faults: readonly AnswerFault[] }) => (
+  <p class="hint bad faults" role="alert" id={id}>
+    {faults.map(answerFaultText).join("\n")}
+  </p>
+);
 
 export const KeyValueAnswer = KeyValueFields;
 
@@ -157,7 +174,7 @@ export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps
   }, [value, size, isWhole]);
   if (schema.properties === undefined)
     return (
-      <Field
+      <SchemaField
         name="Answer"
         at=""
         schema={schema}
@@ -167,12 +184,12 @@ export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps
         onChange={onEnter}
       />
     );
-  const missing = missingValues(validation.errors.values()).map(
+  const missing = missingFieldPaths(validation.errors.values()).map(
     (name) => schema.properties?.[name]?.title ?? name,
   );
   return (
     <>
-      <Fields
+      <SchemaFields
         schema={schema}
         value={isJsonRecord(value) ? value : {}}
         validation={validation}

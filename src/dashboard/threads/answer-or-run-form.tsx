@@ -12,8 +12,10 @@ import { runHref } from "../app/page-location.ts";
 import { Age } from "../components/age.tsx";
 import {
   AlreadyAnswered,
-  findAnswer,
-  readQuestions,
+  type RefusedAnswer,
+  refusedAnswerOf,
+  findAnsweringRun,
+  readPendingQuestions,
   sendAnswers,
   waitForRefusal,
 } from "../live/answer-requests.ts";
@@ -23,12 +25,12 @@ import { ActionButton } from "../components/action-button.tsx";
 import { useAssistantList } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { InterruptAnswers } from "./interrupt-answers.tsx";
-import { graphOf } from "./thread-title.ts";
+import { graphNameOf } from "./thread-title.ts";
 import { StateEditor } from "./state-editor.tsx";
 import { RunForm } from "./run-form.tsx";
 import { Loading } from "../components/empty-state.tsx";
 
-interface ComposerProps {
+interface AnswerOrRunProps {
   readonly watch: ThreadSubscription;
   readonly state: ThreadState;
 }
@@ -36,7 +38,7 @@ interface ComposerProps {
 /**
  * The area below the conversation: the form for an answer if a question is pending, otherwise the form for a new run.
  */
-export function Composer({ watch, state }: ComposerProps) {
+export function AnswerOrRunForm({ watch, state }: AnswerOrRunProps) {
   // The dialog is outside `AnswerOrRun`, whose form is replaced when somebody else resumes the thread.
   const [edited, setEdited] = useState<ThreadState | null>(null);
   const { assistant_id, graph_id } = watch.record.value?.metadata ?? {};
@@ -56,7 +58,7 @@ export function Composer({ watch, state }: ComposerProps) {
   );
 }
 
-function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit: () => void }) {
+function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onEdit: () => void }) {
   const list = useAssistantList();
   const assistants = list.value ?? [];
   const [isOther, setOther] = useState(false);
@@ -90,7 +92,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
   const questions = useResource(
     async () => ({
       key,
-      ...(asked.length === 0 ? { list: [], refusal: null } : await readQuestions(watch.id, ids)),
+      ...(asked.length === 0 ? { list: [], refusal: null } : await readPendingQuestions(watch.id, ids)),
     }),
     [key],
   );
@@ -103,8 +105,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
   ) as string | undefined;
   const start = (request: JsonRecord) => act(() => createRun(watch.id, request));
   const resume = (assistant: string) => {
-    // The runs are sorted by creation, newest first. A thread that was copied, or whose state was only edited, has
-    // none.
+    // Undefined if the thread has no runs, because it was copied or its state was only edited.
     const [newest] = watch.runs.value;
     return start(newest === undefined ? { assistant_id: assistant, input: null } : resumeRequestOf(newest));
   };
@@ -114,22 +115,31 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
       setOther(false);
       watch.refresh();
     });
-  const answer = async (assistant: string, answers: JsonRecord): Promise<string | null> => {
-    let refusal: string | null = null;
+  const answer = async (assistant: string, answers: JsonRecord): Promise<RefusedAnswer | null> => {
+    let refusal: RefusedAnswer | null = null;
+    let isStarted = false;
     setAnswering(true);
     setRefused(false);
     const isSent = await act(async () => {
-      const run = await sendAnswers(watch.id, assistant, answers, shown.current?.since ?? null);
+      const run = await sendAnswers(watch.id, assistant, answers, shown.current?.since ?? null).catch(
+        (cause: unknown) => {
+          refusal = refusedAnswerOf(cause);
+          if (refusal === null) throw cause;
+        },
+      );
+      if (run === undefined) return;
+      isStarted = true;
       setAnswering(run.run_id);
       setSent(run.run_id);
       watch.refresh();
-      refusal = await waitForRefusal(run, shown.current?.questions ?? []).catch(() => null);
+      const text = await waitForRefusal(run, shown.current?.questions ?? []).catch(() => null);
+      if (text !== null) refusal = { text, faults: [] };
     });
     if (isSent && refusal === null) setEntered(false);
     setRefused(refusal !== null);
-    // After a refusal, `answering` keeps the run's id, because the page still shows this run as unfinished until its
-    // next read.
-    if (!isSent || refusal === null) setAnswering(false);
+    // After a refusal by a run, `answering` keeps the run's id, because the page still shows this run as unfinished
+    // until its next read.
+    if (!isSent || !isStarted || refusal === null) setAnswering(false);
     return refusal;
   };
   // The state may be that of a run that the list of runs does not contain yet. The thread is then busy, not paused.
@@ -152,6 +162,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
         // Before the list of assistants has been read, it is not known whether the thread's assistant still exists.
         initial={list.value === undefined && list.error === null ? undefined : own}
         thread={watch.id}
+        values={state.values}
         draftKey={watch.id}
         isBusy={isBusy}
         isCompact={watch.runs.value.length > 0}
@@ -173,7 +184,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
           <InterruptAnswers
             key={form.key}
             questions={form.questions}
-            graph={graphOf(metadata)}
+            graph={graphNameOf(metadata)}
             isClosed
             refusal={null}
             onAnswer={async () => null}
@@ -207,7 +218,7 @@ function AnswerOrRun({ watch, state, onEdit }: ComposerProps & { readonly onEdit
               <InterruptAnswers
                 key={form.key}
                 questions={form.questions}
-                graph={graphOf(metadata)}
+                graph={graphNameOf(metadata)}
                 refusal={questions.value?.refusal ?? null}
                 onAnswer={async (answers) => (own === undefined ? null : answer(own, answers))}
               />
@@ -253,7 +264,7 @@ function AnsweredNote({ watch, form, onDiscard }: NoteProps) {
   const { key, since, questions } = form;
   const found = useResource(
     () =>
-      findAnswer(
+      findAnsweringRun(
         watch.id,
         questions.map(({ id }) => id),
         since,

@@ -1,39 +1,39 @@
 import { useState } from "preact/hooks";
 import { createRun, getStateAt } from "../api/client.ts";
-import type { StateHead, ThreadState } from "../api/records.ts";
+import type { StateSummary, ThreadState } from "../api/records.ts";
 import { replaceQuery, runHref } from "../app/page-location.ts";
 import { isNotFound } from "../api-errors.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { userNamedIn } from "../live/answer-requests.ts";
+import { userNameIn } from "../live/answer-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { ActionButton } from "../components/action-button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
-import { Diff } from "../components/diff.tsx";
+import { JsonDiff } from "../components/json-diff.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
-import { LoadFailure, Loading } from "../components/empty-state.tsx";
+import { ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { useResource } from "../components/use-resource.ts";
 
 interface CheckpointViewProps {
   readonly watch: ThreadSubscription;
-  readonly state: StateHead;
+  readonly state: StateSummary;
   /** The states of the thread's history that were read, oldest first. */
-  readonly states: readonly StateHead[];
+  readonly states: readonly StateSummary[];
   /** Called when the user clicks *Edit state*. */
   readonly onEdit: (state: ThreadState) => void;
 }
 
-const idOf = (state: StateHead | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
+const idOf = (state: StateSummary | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
 
 /**
  * The API's step number, which counts all runs and state updates of a thread. The page of a run counts only the steps
  * of the run.
  */
-const stepText = ({ metadata }: StateHead): string =>
+const stepText = ({ metadata }: StateSummary): string =>
   `API step ${String(metadata["step"])} (${String(metadata["source"])})`;
 
 /** Returns the id of the assistant whose run created a state; otherwise that of the thread's latest assistant. */
-export function assistantIdOf({ metadata }: StateHead, watch: ThreadSubscription): string | undefined {
+export function assistantIdOf({ metadata }: StateSummary, watch: ThreadSubscription): string | undefined {
   const names = [metadata["assistant_id"], watch.record.value?.metadata["assistant_id"]];
   return names.find((one) => typeof one === "string");
 }
@@ -54,14 +54,14 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
       against === ""
         ? null
         : read(against).catch((cause: unknown) => {
-            // The state before may have been pruned.
+            // The state to compare with may have been pruned.
             if (isNotFound(cause)) return null;
             throw cause;
           }),
     [against],
   );
   const run = metadata["run_id"];
-  const user = userNamedIn(metadata);
+  const user = userNameIn(metadata);
   const assistant = assistantIdOf(state, watch);
   const fork = () =>
     runAction(async () => {
@@ -134,17 +134,17 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
           </label>
         </div>
         {before.error !== null ? (
-          <LoadFailure text={before.error} onRetry={before.reload} />
+          <ErrorAlert text={before.error} onRetry={before.reload} />
         ) : whole.value === undefined || before.value === undefined ? (
           <Loading />
         ) : (
-          <Diff before={before.value?.values ?? {}} after={whole.value.values} />
+          <JsonDiff before={before.value?.values ?? {}} after={whole.value.values} />
         )}
       </section>
       <section class="card">
         <h4>State</h4>
         {whole.error !== null ? (
-          <LoadFailure text={whole.error} onRetry={whole.reload} />
+          <ErrorAlert text={whole.error} onRetry={whole.reload} />
         ) : whole.value === undefined ? (
           <Loading />
         ) : (

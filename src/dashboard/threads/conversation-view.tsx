@@ -39,8 +39,8 @@ interface ConversationViewProps {
 }
 
 /**
- * A list of messages of any length. Only the visible messages, some before and after them, and the focused one are
- * drawn.
+ * A list of messages of any length. Draws only the visible messages, some before and after them, and the focused
+ * message.
  */
 export function ConversationView({
   thread,
@@ -67,8 +67,8 @@ export function ConversationView({
     anchorTo: "end",
     rangeExtractor: (range) => indexesOf(range, focused.current),
   });
-  // When a message turns out higher or lower than estimated, those below it move. The scroll position is adjusted by
-  // the difference, so that the visible messages stay in place.
+  // When a message is drawn higher or lower than estimated, the messages below it move. The scroll position is adjusted
+  // by the difference, so that the visible messages stay in place.
   virtual.shouldAdjustScrollPositionOnItemSizeChange = (
     { key, start, end },
     _,

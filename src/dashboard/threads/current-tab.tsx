@@ -1,20 +1,25 @@
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { findRuns } from "../api/client.ts";
 import { hasRunEnded, type JsonRecord, type ShortenedState } from "../api/records.ts";
 import { conversationKey, toChatMessage, type ChatMessage } from "../live/chat-messages.ts";
-import { LIST_LIMIT, omittedFrom, type ThreadSubscription } from "../live/thread-subscription.ts";
+import {
+  DEFAULT_LIST_LIMIT,
+  countOmittedElements,
+  type ThreadSubscription,
+} from "../live/thread-subscription.ts";
 import type { Trace } from "../live/trace.ts";
-import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
+import { SlowestNodeLink } from "../run/slowest-node-link.tsx";
 import { EmptyState, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { errorLine } from "../components/one-line-text.ts";
-import { currentLocation, runHref } from "../app/page-location.ts";
+import { currentLocation, runHref, threadHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
 import { ConversationView } from "./conversation-view.tsx";
-import { EventsAtWork } from "./running-machine-events.tsx";
+import { useConversationScroll } from "./use-conversation-scroll.ts";
+import { RunningMachineEvents } from "./running-machine-events.tsx";
 import { MachineTimers } from "./machine-timers.tsx";
-import { Composer, interruptsOf } from "./answer-or-run-form.tsx";
+import { AnswerOrRunForm, interruptsOf } from "./answer-or-run-form.tsx";
 
 /**
  * The tab with the current state of the thread: its conversation and other values, the messages that are being
@@ -27,26 +32,29 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
   const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
   const values = state?.values ?? NO_VALUES;
   const { key, conversation, ids, calls } = useMemo(() => readConversation(values), [values]);
-  const omitted = key === null ? 0 : omittedFrom(state, key);
+  const omitted = key === null ? 0 : countOmittedElements(state, key);
   const streamed = streamedMessages(
     trace,
     ids,
     omitted > 0,
-    key !== null && (latest === undefined || hasRunEnded(latest)),
+    (key !== null || Array.isArray(values["messages"])) && (latest === undefined || hasRunEnded(latest)),
   );
   const { [key ?? ""]: _, ...rest } = values;
   const wanted = currentLocation.value.query.get("message");
-  const { box, follow, isFollowing } = useFollow(
-    [omitted + conversation.length, streamed.map(({ text }) => text.length).join(), latest?.status],
+  const isWantedUnread = wanted !== null && state !== null && !ids.has(wanted);
+  const isWantedMissing = isWantedUnread && omitted === 0 && streamed.every(({ id }) => id !== wanted);
+  const { box, follow, isFollowing } = useConversationScroll({
+    contents: [omitted + conversation.length, streamed.map(({ text }) => text.length).join(), latest?.status],
     wanted,
-    omitted === 0,
-    () => watch.showElements(Infinity),
-  );
+    isWantedMissing,
+    isWhole: omitted === 0,
+    readWhole: () => watch.showElements(Infinity),
+  });
   useEffect(() => {
     watch.isFollowing = isFollowing;
     return () => (watch.isFollowing = () => true);
   }, [watch]);
-  const isWantedOmitted = wanted !== null && omitted > 0 && !ids.has(wanted);
+  const isWantedOmitted = isWantedUnread && omitted > 0;
   useEffect(() => {
     if (isWantedOmitted) watch.showElements(Infinity);
   }, [isWantedOmitted]);
@@ -76,7 +84,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
           </EmptyState>
         )}
         {isEmpty && latest?.status === "success" && <p class="dim pad">The state has no values.</p>}
-        {(omitted > 0 || conversation.length > LIST_LIMIT) && (
+        {(omitted > 0 || conversation.length > DEFAULT_LIST_LIMIT) && (
           <ShownMessages watch={watch} shown={conversation.length} total={omitted + conversation.length} />
         )}
         {conversation.length > 0 && (
@@ -90,6 +98,12 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
             isFollowing={isFollowing}
             onResize={follow}
           />
+        )}
+        {isWantedMissing && (
+          <div class="note" role="alert">
+            <span>The message of this link is not in the conversation. It may have been removed.</span>
+            <a href={threadHref(watch.id)}>Open thread</a>
+          </div>
         )}
         {streamed.length > 0 && (
           <ol
@@ -109,7 +123,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
           </ol>
         )}
         <MachineTimers values={values} />
-        <EventsAtWork watch={watch} values={values} run={watch.active} />
+        <RunningMachineEvents watch={watch} values={values} run={watch.active} />
         <StateValues values={rest} />
         <ShortenedLists watch={watch} state={state} names={Object.keys(rest)} />
         {latest?.slowest_node !== undefined && hasRunEnded(latest) && (
@@ -142,7 +156,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
           </p>
         )}
       </div>
-      {state !== null && <Composer watch={watch} state={state} />}
+      {state !== null && <AnswerOrRunForm watch={watch} state={state} />}
     </div>
   );
 }
@@ -173,7 +187,7 @@ function StateValues({ values }: { readonly values: JsonRecord }) {
   );
 }
 
-/** The number of messages that *Show earlier messages* adds, as a multiple of the shown ones. */
+/** *Show earlier messages* multiplies the number of shown messages by this factor. */
 const MORE_FACTOR = 2;
 
 interface ShownMessagesProps {
@@ -213,7 +227,7 @@ interface ShortenedListsProps {
 
 /** Says which of the shown lists were not read whole. */
 function ShortenedLists({ watch, state, names }: ShortenedListsProps) {
-  const short = names.filter((name) => omittedFrom(state, name) > 0);
+  const short = names.filter((name) => countOmittedElements(state, name) > 0);
   if (short.length === 0) return null;
   return (
     <p class="dim">
@@ -238,8 +252,8 @@ const NO_VALUES: JsonRecord = {};
 
 /**
  * Returns the streamed messages that the state does not contain yet. `known`: the ids of the state's messages that were
- * read. `isShortened`: the state has earlier messages, too, which may include messages of this run. `isOver`: the run
- * has ended and the state has a conversation, so the state contains all messages of the run.
+ * read. `isShortened`: whether earlier messages of the state were not read; they may include messages of this run.
+ * `isOver`: whether the run has ended and the state has a conversation, which then contains all messages of the run.
  */
 function streamedMessages(
   trace: Trace | undefined,
@@ -285,68 +299,4 @@ function workOf(trace: Trace | undefined): string {
     .filter(({ status }) => status === "running" || status === "retrying")
     .map(({ name, status }) => (status === "retrying" ? `${name} (retrying)` : name));
   return names.length === 0 ? "Running…" : `${[...new Set(names)].join(", ")}…`;
-}
-
-/**
- * Scrolls to the end after each change of `on`, unless the user has scrolled away from the end. `wanted`: the id of a
- * message that is shown instead of the end. `isWhole`: whether the beginning of the conversation was read; if not,
- * `readWhole` is called when the user presses Home.
- */
-function useFollow(on: readonly unknown[], wanted: string | null, isWhole: boolean, readWhole: () => void) {
-  const box = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(wanted === null);
-  /** Whether the view goes to the beginning as soon as it was read. */
-  const isStartWanted = useRef(false);
-  const toStart = useRef(readWhole);
-  toStart.current = () => {
-    isStartWanted.current = !isWhole;
-    if (!isWhole) readWhole();
-  };
-  const follow = () => {
-    if (isAtEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
-  };
-  useEffect(() => {
-    const { current } = box;
-    if (current === null) return undefined;
-    let last = 0;
-    const look = () => {
-      const { scrollTop, scrollHeight, clientHeight } = current;
-      const distance = scrollHeight - scrollTop - clientHeight;
-      // Only the user scrolls up: the page itself scrolls down only, and removed content leaves the view at the end.
-      if (distance < 2) isAtEnd.current = true;
-      else if (scrollTop !== last) isAtEnd.current = scrollTop > last && (isAtEnd.current || distance < 60);
-      last = scrollTop;
-    };
-    // The key Home or End jumps to the edge. A smooth scroll would draw all messages on its way, and stop at an
-    // outdated estimate of the end.
-    const jump = (event: KeyboardEvent) => {
-      if ((event.key !== "End" && event.key !== "Home") || event.target !== current) return;
-      event.preventDefault();
-      isAtEnd.current = event.key === "End";
-      isStartWanted.current = false;
-      if (event.key === "Home") toStart.current();
-      current.scrollTop = isAtEnd.current ? current.scrollHeight : 0;
-    };
-    // The visible part of the conversation shrinks when the form below it grows.
-    const resize = new ResizeObserver(follow);
-    resize.observe(current);
-    current.addEventListener("scroll", look, { passive: true });
-    current.addEventListener("keydown", jump);
-    return () => {
-      resize.disconnect();
-      current.removeEventListener("scroll", look);
-      current.removeEventListener("keydown", jump);
-    };
-  }, []);
-  useLayoutEffect(() => {
-    if (isWhole && isStartWanted.current && box.current !== null) {
-      isStartWanted.current = false;
-      box.current.scrollTop = 0;
-    }
-  }, [isWhole]);
-  useLayoutEffect(() => {
-    if (wanted !== null) isAtEnd.current = false;
-  }, [wanted]);
-  useLayoutEffect(follow, on);
-  return { box, follow, isFollowing: () => isAtEnd.current };
 }

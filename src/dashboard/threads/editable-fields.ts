@@ -6,7 +6,7 @@ import { simplifySchema } from "../components/form-schema.ts";
  * strings, numbers and booleans. Lists are left out, because most reducers append an update to them, and so are
  * objects without described members.
  */
-export function fieldsOf(schema: JsonSchema | null, values: JsonRecord): JsonSchema {
+export function editableFieldsSchema(schema: JsonSchema | null, values: JsonRecord): JsonSchema {
   const described = Object.entries(schema?.properties ?? {});
   const names = new Set([...described.map(([name]) => name), ...Object.keys(values)]);
   const properties = [...names].flatMap((name): readonly (readonly [string, JsonSchema])[] => {
@@ -25,9 +25,9 @@ export function fieldsOf(schema: JsonSchema | null, values: JsonRecord): JsonSch
  * Returns the values that differ from the stored ones. A cleared field becomes an empty string if its type is string;
  * otherwise it becomes null, which the schema may reject.
  */
-export function changesOf(shown: JsonSchema, values: JsonRecord, fields: JsonRecord): JsonRecord {
+export function changedFieldsOf(shown: JsonSchema, values: JsonRecord, fields: JsonRecord): JsonRecord {
   const changed = Object.entries(shown.properties ?? {}).flatMap(([name, schema]) => {
-    const [before, after] = [valueAt(values, name), valueAt(fields, name)];
+    const [before, after] = [ownValueOf(values, name), ownValueOf(fields, name)];
     if (JSON.stringify(before) === JSON.stringify(after)) return [];
     if (after !== undefined) return [[name, after] as const];
     if (before === null) return [];
@@ -37,5 +37,5 @@ export function changesOf(shown: JsonSchema, values: JsonRecord, fields: JsonRec
 }
 
 /** Returns the value of an object's own member; undefined for inherited names such as `constructor`. */
-export const valueAt = (of: JsonRecord, name: string): unknown =>
+export const ownValueOf = (of: JsonRecord, name: string): unknown =>
   Object.hasOwn(of, name) ? of[name] : undefined;

@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import {
   type InterruptQuestion,
   isJsonRecord,
@@ -6,18 +6,21 @@ import {
   type JsonSchema,
   type PossibleEvent,
 } from "../api/records.ts";
+import type { AnswerFault } from "../live/answer-requests.ts";
+import { fieldPathOf } from "../components/form-schema.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
-import { findQuestionTextKey, toLine } from "../components/one-line-text.ts";
-import { Fields } from "../components/schema-form.tsx";
+import { findQuestionTextKey, toOneLine } from "../components/one-line-text.ts";
+import { SchemaFields } from "../components/schema-form.tsx";
 import { useFormValidation } from "../components/use-form-validation.ts";
+import { FaultLines } from "./answer-fields.tsx";
 import { KeyValueFields } from "./key-value-fields.tsx";
 
 /**
  * Returns the types of the events that a machine waits for, such as `APPROVE` or `order.*`. Null if the question is
  * not that of a machine.
  */
-export function awaitedEvents({ value }: Pick<InterruptQuestion, "value">): readonly string[] | null {
+export function awaitedEventTypes({ value }: Pick<InterruptQuestion, "value">): readonly string[] | null {
   if (!isJsonRecord(value) || !("state" in value && "tags" in value && "meta" in value)) return null;
   const { events } = value;
   const isList = Array.isArray(events) && events.every((event) => typeof event === "string");
@@ -70,11 +73,11 @@ function metaQuestions({
  * and events.
  */
 export function questionLine(value: unknown, most?: number): string {
-  const events = awaitedEvents({ value });
-  if (events === null || !isJsonRecord(value)) return toLine(readablePart(value), most);
+  const events = awaitedEventTypes({ value });
+  if (events === null || !isJsonRecord(value)) return toOneLine(readablePart(value), most);
   const [asked] = metaQuestions(value);
   const awaited = events.length === 0 ? "a timer" : events.join(", ");
-  return toLine(asked?.text ?? `Waiting in ${stateText(value["state"])} for ${awaited}`, most);
+  return toOneLine(asked?.text ?? `Waiting in ${stateText(value["state"])} for ${awaited}`, most);
 }
 
 /**
@@ -115,6 +118,8 @@ export function WaitingMachineState({ value }: { readonly value: unknown }) {
 interface EventAnswerProps {
   readonly events: readonly PossibleEvent[];
   readonly isDisabled: boolean;
+  /** The faults of the event that was sent last. */
+  readonly faults?: readonly AnswerFault[];
   /**
    * `clicks`: the number of clicks, from `detail` of the click: 2 for the second click of a double click, 0 if the
    * button was pressed with the keyboard.
@@ -123,11 +128,11 @@ interface EventAnswerProps {
 }
 
 /**
- * Buttons for the events that a machine accepts. If the schema of an event has fields, its button opens a form for
- * them; otherwise the button sends the event. If the machine accepts a wildcard such as `order.*`, there is a field for
- * the event's type. Events without a form get their data from fields for names and values.
+ * Buttons for the events that a machine accepts. If an event's schema has fields, the button opens a form for them.
+ * Other buttons send the event at once, with data from fields for names and values. For a wildcard such as `order.*`,
+ * there is a field for the event's type.
  */
-export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
+export function EventAnswer({ events, isDisabled, faults = [], onSend }: EventAnswerProps) {
   const [other, setOther] = useState("");
   const [data, setData] = useState<unknown>(undefined);
   const [isWrong, setWrong] = useState(false);
@@ -139,11 +144,17 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
   );
   const [only] = events.length === 1 ? forms.keys() : [];
   const [opened, setOpened] = useState<string | null>(only ?? null);
-  /** The events whose forms were opened so far. They keep what was entered. */
+  /**
+   * The types of the events whose forms were opened so far. These forms stay rendered, so that they keep their input.
+   */
   const [used, setUsed] = useState<ReadonlySet<string>>(() => new Set(opened === null ? [] : [opened]));
   const isClosed = isDisabled || isWrong;
-  const send = (type: string, clicks: number) =>
+  /** The type of the event whose form was sent last; null if the event was sent without a form. */
+  const [sentForm, setSentForm] = useState<string | null>(null);
+  const send = (type: string, clicks: number) => {
+    setSentForm(null);
     onSend({ ...(data as JsonRecord | undefined), type }, clicks);
+  };
   const types = events.map(({ type }) => type);
   const named = types.filter((type) => !type.endsWith("*"));
   const open = types.filter((type) => type.endsWith("*"));
@@ -210,6 +221,7 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
           </form>
         )}
       </div>
+      {sentForm === null && faults.length > 0 && <FaultLines faults={faults} />}
       {[...forms]
         .filter(([type]) => used.has(type))
         .map(([type, schema]) => (
@@ -218,7 +230,11 @@ export function EventAnswer({ events, isDisabled, onSend }: EventAnswerProps) {
               type={type}
               schema={schema}
               isDisabled={isDisabled}
-              onSend={(given) => onSend({ ...given, type }, 0)}
+              faults={type === sentForm ? faults : []}
+              onSend={(given) => {
+                setSentForm(type);
+                onSend({ ...given, type }, 0);
+              }}
             />
           </div>
         ))}
@@ -231,13 +247,19 @@ interface EventFormProps {
   /** The schema of the event's data, with at least one property. */
   readonly schema: JsonSchema;
   readonly isDisabled: boolean;
+  readonly faults: readonly AnswerFault[];
   readonly onSend: (data: JsonRecord) => void;
 }
 
 /** The form for the data of one event, generated from the schema that the machine declares for it. */
-function EventForm({ type, schema, isDisabled, onSend }: EventFormProps) {
+function EventForm({ type, schema, isDisabled, faults, onSend }: EventFormProps) {
   const [data, setData] = useState<JsonRecord>({});
-  const validation = useFormValidation(schema, data);
+  const refused = useMemo(
+    () => new Map(faults.map((fault) => [fieldPathOf(schema, fault.at) ?? "", fault] as const)),
+    [schema, faults],
+  );
+  const validation = useFormValidation(schema, data, refused);
+  const others = faults.filter(({ at }) => fieldPathOf(schema, at) === null);
   const form = useRef<HTMLFormElement>(null);
   return (
     <form
@@ -253,7 +275,7 @@ function EventForm({ type, schema, isDisabled, onSend }: EventFormProps) {
         event.preventDefault();
         if (isDisabled) return;
         if (validation.validate()) onSend(data);
-        // After the next rendering, which marks the wrong fields.
+        // Waits for the next rendering, which marks the wrong fields.
         else
           requestAnimationFrame(() =>
             form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(),
@@ -261,7 +283,8 @@ function EventForm({ type, schema, isDisabled, onSend }: EventFormProps) {
       }}
     >
       {schema.description !== undefined && <p class="hint">{schema.description}</p>}
-      <Fields schema={schema} value={data} validation={validation} onChange={setData} />
+      <SchemaFields schema={schema} value={data} validation={validation} onChange={setData} />
+      {others.length > 0 && <FaultLines faults={others} />}
       <div class="bar end">
         <button class="primary" disabled={isDisabled}>
           Send {type}

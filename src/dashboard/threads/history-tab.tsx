@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
-import type { StateHead, ThreadState } from "../api/records.ts";
-import { getHistoryWithoutValues, getStateAt } from "../api/client.ts";
+import type { StateSummary, ThreadState } from "../api/records.ts";
+import { getStateHistoryWithoutValues, getStateAt } from "../api/client.ts";
 import { replaceQuery, currentLocation, threadHref } from "../app/page-location.ts";
-import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
+import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { assistantIdOf, CheckpointView } from "./checkpoint-view.tsx";
 import { StateEditor } from "./state-editor.tsx";
@@ -42,7 +42,7 @@ interface ListProps {
 function StateList({ watch, onEdit }: ListProps) {
   const newest = watch.state.value?.checkpoint?.checkpoint_id ?? "";
   const { value, error, reload } = useResource(
-    () => getHistoryWithoutValues(watch.id, { limit: MAX_CHECKPOINTS }),
+    () => getStateHistoryWithoutValues(watch.id, { limit: MAX_CHECKPOINTS }),
     [watch.id, newest],
   );
   const wanted = currentLocation.value.query.get("at");
@@ -51,8 +51,8 @@ function StateList({ watch, onEdit }: ListProps) {
     async () => (wanted === null || isWithin ? null : getStateAt(watch.id, wanted).catch(() => null)),
     [watch.id, wanted, isWithin],
   );
-  if (error !== null) return <LoadFailure text={error} onRetry={reload} />;
-  // Without the latest state, which the page reads anyway, this tab would read it a second time.
+  if (error !== null) return <ErrorAlert text={error} onRetry={reload} />;
+  // Waits for the latest state, which the page reads anyway. Otherwise, {@link CheckpointView} would read it again.
   if (value === undefined || watch.state.value === null) return <Loading isPadded />;
   const all = [...(older.value === null || isWithin ? [] : [older.value]), ...value.toReversed()].filter(
     (state) => state !== undefined,
@@ -133,18 +133,18 @@ function StateList({ watch, onEdit }: ListProps) {
   );
 }
 
-const idOf = (state: StateHead): string => state.checkpoint?.checkpoint_id ?? "";
+const idOf = (state: StateSummary): string => state.checkpoint?.checkpoint_id ?? "";
 
-const timeOf = (state: StateHead | undefined): string =>
+const timeOf = (state: StateSummary | undefined): string =>
   new Date(state?.created_at ?? "").toLocaleTimeString();
 
 /**
  * Returns the branches of a history, the branch with the newest state first. Each is a list from the oldest state to
  * one without a successor. `states`: oldest first.
  */
-export function branchesOf(states: readonly StateHead[]): readonly (readonly StateHead[])[] {
+export function branchesOf(states: readonly StateSummary[]): readonly (readonly StateSummary[])[] {
   const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id ?? "", state]));
-  const parentOf = (state: StateHead) => byId.get(state.parent_checkpoint?.checkpoint_id ?? "");
+  const parentOf = (state: StateSummary) => byId.get(state.parent_checkpoint?.checkpoint_id ?? "");
   const parents = new Set(states.map(parentOf));
   const last = states.filter((state) => !parents.has(state)).toReversed();
   return last.map((leaf) => {

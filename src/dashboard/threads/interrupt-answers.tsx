@@ -4,21 +4,22 @@ import { validateFormValue } from "../components/form-schema.ts";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
+import type { RefusedAnswer } from "../live/answer-requests.ts";
 import { findQuestionTextKey } from "../components/one-line-text.ts";
-import { awaitedEvents } from "./event-answer.tsx";
+import { awaitedEventTypes } from "./event-answer.tsx";
 import { MachineQuestion } from "./machine-question.tsx";
-import { type ActionReview, proposalOf } from "./proposed-actions.ts";
-import { ProposalForm } from "./proposal-form.tsx";
-import { type AnswerChoice, suggestAnswer } from "./inferred-answer-input.ts";
+import { type ActionReview, parseActionReview } from "./proposed-actions.ts";
+import { ActionReviewForm } from "./action-review-form.tsx";
+import { type AnswerChoice, suggestAnswerMethod } from "./suggested-answer-method.ts";
 import {
   ChoiceButtons,
-  choicesOf,
+  schemaChoicesOf,
   KeyValueAnswer,
   FormAnswer,
   JsonAnswer,
   TextAnswer,
   type AnswerMethod,
-  ANSWER_METHODS,
+  ANSWER_METHOD_LABELS,
   YesNoAnswer,
 } from "./answer-fields.tsx";
 
@@ -28,13 +29,13 @@ interface AnswersProps {
   readonly graph: string | undefined;
   /** Whether it is too late for an answer. */
   readonly isClosed?: boolean;
-  /** Why the latest answer was refused; null if it was accepted, or if there was none. */
+  /** Why the latest answer was refused, as a text; null if it was accepted, or if there was none. */
   readonly refusal: string | null;
   /**
    * Called with the answers, by the ids of their questions. Resolves with null if they are accepted, and otherwise
    * with the reason.
    */
-  readonly onAnswer: (answers: JsonRecord) => Promise<string | null>;
+  readonly onAnswer: (answers: JsonRecord) => Promise<RefusedAnswer | null>;
 }
 
 /** The pending questions of a thread, each with a field for its answer. All answers are sent together. */
@@ -45,7 +46,7 @@ export function InterruptAnswers({
   refusal: lastRefusal,
   onAnswer,
 }: AnswersProps) {
-  const [refusal, setRefusal] = useState(lastRefusal);
+  const [refusal, setRefusal] = useState<RefusedAnswer | null>(() => ofText(lastRefusal));
   const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(() => initial(questions));
   const [isSending, setSending] = useState(false);
   /** Whether the user has entered something that has not been sent. */
@@ -53,7 +54,7 @@ export function InterruptAnswers({
   // A run may refuse an answer long after it was sent. The form still contains the answer, which then counts as unsent.
   useEffect(() => {
     if (lastRefusal === null) return;
-    setRefusal(lastRefusal);
+    setRefusal(ofText(lastRefusal));
     setEdited(true);
   }, [lastRefusal]);
   const isMany = questions.length > 1;
@@ -68,7 +69,7 @@ export function InterruptAnswers({
   };
   const failure = refusal !== null && (
     <p class="failure" role="alert">
-      {refusal}
+      {refusal.text}
     </p>
   );
   const leaving = (
@@ -80,18 +81,26 @@ export function InterruptAnswers({
   );
   // A machine asks only one question at a time, so several questions are never those of a machine.
   const [first] = questions;
-  const events = first === undefined || isMany ? null : awaitedEvents(first);
+  const events = first === undefined || isMany ? null : awaitedEventTypes(first);
   if (first !== undefined && events !== null)
     return (
-      <div aria-busy={isSending} onInput={() => setEdited(true)}>
+      <div
+        aria-busy={isSending}
+        onInput={() => {
+          setEdited(true);
+          // The user may have corrected the refused field, so the refusal is no longer shown.
+          setRefusal((before) => (before === null || before.faults.length > 0 ? null : before));
+        }}
+      >
         <MachineQuestion
           question={first}
           events={events}
           graph={graph}
           isDisabled={isClosed || isSending}
+          faults={refusal?.faults ?? []}
           onSend={(answer) => void send({ [first.id]: answer })}
         />
-        {failure}
+        {refusal?.faults.length === 0 && failure}
         {leaving}
       </div>
     );
@@ -129,6 +138,8 @@ export function InterruptAnswers({
   );
 }
 
+const ofText = (text: string | null): RefusedAnswer | null => (text === null ? null : { text, faults: [] });
+
 /** Returns the initial answers: an empty object for each question whose form requires no value. */
 function initial(questions: readonly InterruptQuestion[]): ReadonlyMap<string, unknown> {
   const whole = questions.filter(({ response_schema: schema }) => {
@@ -148,7 +159,7 @@ const formOf = (schema: JsonSchema | null | undefined): JsonSchema | null =>
 
 /**
  * The input method that the user most recently chose for questions without a schema, by the suggested method. The next
- * question with the same suggestion begins with it, because the questions in an inbox are often alike.
+ * question with the same suggestion begins with this method, because the questions in an inbox are often alike.
  */
 const lastChosenMethods = new Map<AnswerMethod, AnswerMethod>();
 
@@ -160,9 +171,9 @@ function Asking({
   onChange: (answer: unknown) => void;
 }) {
   const schema = formOf(question.response_schema);
-  const proposal = proposalOf(question.value);
-  const suggested = schema === null && proposal === null ? suggestAnswer(question.value) : null;
-  const choices = suggested === null ? choicesOf(schema) : suggested.choices;
+  const proposal = parseActionReview(question.value);
+  const suggested = schema === null && proposal === null ? suggestAnswerMethod(question.value) : null;
+  const choices = suggested === null ? schemaChoicesOf(schema) : suggested.choices;
   const ways: readonly AnswerMethod[] =
     suggested !== null
       ? [...(choices === null ? [] : ["choice" as const]), "fields", "text", "yes", "json"]
@@ -172,7 +183,7 @@ function Asking({
   const [way, setWay] = useState<AnswerMethod>(() =>
     suggested === null ? (ways[0] ?? "json") : (lastChosenMethods.get(suggested.method) ?? suggested.method),
   );
-  /** The methods that the user has chosen so far. Their fields stay in the DOM, so that they keep what was entered. */
+  /** The methods that the user has chosen so far. Their fields stay rendered, so that they keep their input. */
   const [used, setUsed] = useState<ReadonlySet<AnswerMethod>>(() => new Set([way]));
   /** The answers that were entered, by their methods. */
   const answers = useRef(new Map<AnswerMethod, unknown>());
@@ -182,7 +193,7 @@ function Asking({
   const choose = (next: AnswerMethod) => {
     setWay(next);
     setUsed((before) => new Set([...before, next]));
-    // The user wants to use the input that was just chosen, so it gets the focus.
+    // The fields of the chosen method are rendered only after this function, and then get the focus.
     requestAnimationFrame(() =>
       box.current?.querySelector<HTMLElement>(":scope > div:not([hidden]) :is(textarea, input)")?.focus(),
     );
@@ -209,7 +220,7 @@ function Asking({
             aria-pressed={way === name}
             onClick={() => choose(name)}
           >
-            {ANSWER_METHODS[name]}
+            {ANSWER_METHOD_LABELS[name]}
           </button>
         ))}
       </div>
@@ -243,7 +254,7 @@ interface InputProps {
 function AnswerInput({ method, schema, proposal, choices, entered, onEnter, onChange }: InputProps) {
   switch (method) {
     case "action":
-      return proposal === null ? null : <ProposalForm proposal={proposal} onChange={onChange} />;
+      return proposal === null ? null : <ActionReviewForm proposal={proposal} onChange={onChange} />;
     case "choice":
       return choices === null ? null : <ChoiceButtons choices={choices} onChange={onChange} />;
     case "form":

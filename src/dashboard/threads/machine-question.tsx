@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord } from "../api/records.ts";
-import { ANSWER_METHODS, JsonAnswer } from "./answer-fields.tsx";
+import type { AnswerFault } from "../live/answer-requests.ts";
+import { ANSWER_METHOD_LABELS, JsonAnswer } from "./answer-fields.tsx";
 import { EventAnswer, possibleEventsOf, stateText, WaitingMachineState } from "./event-answer.tsx";
 
 interface MachineQuestionProps {
@@ -11,13 +12,28 @@ interface MachineQuestionProps {
   readonly graph: string | undefined;
   /** Whether no answer can be sent: it is too late, or another answer is being sent. */
   readonly isDisabled: boolean;
+  /** The faults of the latest answer. */
+  readonly faults: readonly AnswerFault[];
   readonly onSend: (answer: unknown) => void;
 }
 
 /** The question of a machine that waits for an event or a timer, with a button for each event. */
-export function MachineQuestion({ question, events, graph, isDisabled, onSend }: MachineQuestionProps) {
+export function MachineQuestion({
+  question,
+  events,
+  graph,
+  isDisabled,
+  faults,
+  onSend,
+}: MachineQuestionProps) {
   const [way, setWay] = useState<"event" | "json">("event");
   const [entered, setEntered] = useState<unknown>(undefined);
+  /** The input method of the latest answer. The faults are shown beside the fields of this method. */
+  const [sent, setSent] = useState(way);
+  const send = (answer: unknown) => {
+    setSent(way);
+    onSend(answer);
+  };
   const state = isJsonRecord(question.value) ? question.value["state"] : undefined;
   const awaited = events.length === 0 ? "a timer" : "an event";
   return (
@@ -36,18 +52,19 @@ export function MachineQuestion({ question, events, graph, isDisabled, onSend }:
             aria-pressed={way === name}
             onClick={() => setWay(name)}
           >
-            {ANSWER_METHODS[name]}
+            {ANSWER_METHOD_LABELS[name]}
           </button>
         ))}
       </div>
-      {/* Both ways keep what was entered. */}
+      {/* Both input methods stay rendered, so that they keep their input. */}
       <div class="method" hidden={way !== "event"}>
         <EventAnswer
           events={possibleEventsOf(events, question)}
           isDisabled={isDisabled}
+          faults={sent === "event" ? faults : []}
           onSend={(event, clicks) => {
             // The second click of a double click could hit a button of the machine's next question, so it is ignored.
-            if (clicks < 2) onSend(event);
+            if (clicks < 2) send(event);
           }}
         />
       </div>
@@ -55,10 +72,10 @@ export function MachineQuestion({ question, events, graph, isDisabled, onSend }:
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            if (entered !== undefined && !isDisabled) onSend(entered);
+            if (entered !== undefined && !isDisabled) send(entered);
           }}
         >
-          <JsonAnswer onChange={setEntered} />
+          <JsonAnswer onChange={setEntered} faults={sent === "json" ? faults : []} />
           <div class="bar end">
             <button class="primary" disabled={entered === undefined || isDisabled}>
               Send answer

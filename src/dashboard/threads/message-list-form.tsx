@@ -3,17 +3,17 @@ import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { useFormValidation, useReportBeforeNextEvent } from "../components/use-form-validation.ts";
 import { schemaOfValues } from "../components/form-schema.ts";
 import { JsonField } from "../components/json-field.tsx";
-import { Fields } from "../components/schema-form.tsx";
-import { toLine } from "../components/one-line-text.ts";
+import { SchemaFields } from "../components/schema-form.tsx";
+import { toOneLine } from "../components/one-line-text.ts";
 import { messageTypeOf, toChatMessage } from "../live/chat-messages.ts";
 import {
-  callsOf,
-  hasCallBlocks,
+  toolCallsOf,
+  hasToolCallBlocks,
   messageFault,
   type MessageList,
-  newCall,
-  ROLES,
-  withCalls,
+  newToolCall,
+  MESSAGE_ROLES,
+  withToolCalls,
   withRole,
 } from "./message-list-update.ts";
 
@@ -85,8 +85,8 @@ export function MessageListForm({ name, messages, initial = messages, onChange }
 }
 
 /**
- * Returns the initial rows of the form. Each row gets the stored message: the same object, or the one with the same
- * id.
+ * Returns the initial rows of the form. `stored` of a row: the stored message that is the same object, or that has the
+ * same id.
  */
 function rowsOf(messages: MessageList, initial: MessageList): readonly Row[] {
   const unchanged = new Set(messages);
@@ -117,8 +117,8 @@ function MessageForm({ row, index, list, onChange, onMove, onRemove }: FormProps
   const id = useId();
   const [isOpen, setOpen] = useState(stored === null);
   /**
-   * Whether the user has opened the message before. From then on, its fields stay in the DOM even while they are
-   * hidden, so that text that is not valid yet is not lost.
+   * Whether the user has opened the message before. Its fields then stay rendered while they are hidden, so that they
+   * keep text that is not valid yet.
    */
   const [wasOpen, setWasOpen] = useState(isOpen);
   const role = messageTypeOf(message);
@@ -177,7 +177,7 @@ function MessageForm({ row, index, list, onChange, onMove, onRemove }: FormProps
               value={role}
               onChange={({ currentTarget }) => onChange(withRole(message, currentTarget.value, stored))}
             >
-              {[...new Set([...ROLES, role])].map((one) => (
+              {[...new Set([...MESSAGE_ROLES, role])].map((one) => (
                 <option key={one} selected={one === role}>
                   {one}
                 </option>
@@ -195,7 +195,7 @@ function MessageForm({ row, index, list, onChange, onMove, onRemove }: FormProps
 
 function previewOf(message: JsonRecord): string {
   const { text, calls } = toChatMessage(message);
-  return toLine([text, ...calls.map(({ name }) => `→ ${name}`)].join(" "));
+  return toOneLine([text, ...calls.map(({ name }) => `→ ${name}`)].join(" "));
 }
 
 interface PartProps {
@@ -247,7 +247,7 @@ function ToolFields({ id, message, list, onChange }: ListedProps & { readonly id
           onInput={({ currentTarget }) => onChange({ ...message, tool_call_id: currentTarget.value })}
         />
         <datalist id={`${id}-calls`}>
-          {list.flatMap(callsOf).map((one, i) => (
+          {list.flatMap(toolCallsOf).map((one, i) => (
             <option key={i} value={String(one["id"])}>
               {String(one["name"])}
             </option>
@@ -268,8 +268,8 @@ function ToolFields({ id, message, list, onChange }: ListedProps & { readonly id
 
 /** The fields of a message's tool calls. */
 function Calls({ message, list, onChange }: ListedProps) {
-  const calls = callsOf(message);
-  const set = (next: readonly JsonRecord[]) => onChange(withCalls(message, next));
+  const calls = toolCallsOf(message);
+  const set = (next: readonly JsonRecord[]) => onChange(withToolCalls(message, next));
   // The Preact keys of the tool calls. Their ids do not serve as keys, because the user edits them and they may be
   // missing.
   const [keys, setKeys] = useState(() => calls.map((_, key) => key));
@@ -287,14 +287,14 @@ function Calls({ message, list, onChange }: ListedProps) {
           }}
         />
       ))}
-      {hasCallBlocks(message) && (
+      {hasToolCallBlocks(message) && (
         <p class="hint">The content also has blocks with tool calls. Edit the content blocks too.</p>
       )}
       <div>
         <button
           type="button"
           onClick={() => {
-            set([...calls, newCall(list)]);
+            set([...calls, newToolCall(list)]);
             setKeys([...keys, Math.max(-1, ...keys) + 1]);
           }}
         >
@@ -347,7 +347,7 @@ function CallForm({ call, index, onChange, onRemove }: CallProps) {
           <JsonField id={`${id}-args`} value={args} isStrict onChange={setArgs} />
         </div>
       ) : (
-        <Fields
+        <SchemaFields
           schema={schema}
           value={isJsonRecord(args) ? args : {}}
           validation={validation}

@@ -1,7 +1,7 @@
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { simplifySchema } from "../components/form-schema.ts";
 import { isMessage, messageTypeOf } from "../live/chat-messages.ts";
-import { valueAt } from "./editable-fields.ts";
+import { ownValueOf } from "./editable-fields.ts";
 
 export type MessageList = readonly JsonRecord[];
 /** Lists of messages, by the names of the state values that contain them. */
@@ -11,14 +11,14 @@ export type MessageLists = { readonly [name: string]: MessageList };
  * The roles that the user can choose for a message. A message with another role keeps it until the user chooses one of
  * these.
  */
-export const ROLES = ["human", "ai", "system", "tool"] as const;
+export const MESSAGE_ROLES = ["human", "ai", "system", "tool"] as const;
 
 const REMOVE_ALL = { type: "remove", id: "__remove_all__" } as const;
 
 /**
- * Returns the lists of messages in a state: the values that the schema marks with `langgraph_type`, and a value named
- * `messages` for which the schema gives no type, if all of its messages have ids (which reducers for messages assign).
- * A list in which an element is not a message is left out, and edited as JSON.
+ * Returns the lists of messages in a state: values that the schema marks with `langgraph_type`, and a value `messages`
+ * without a type if all of its messages have ids, as a reducer for messages assigns them. A list with another element
+ * is left out, and edited as JSON.
  */
 export function messageListsOf(schema: JsonSchema | null, values: JsonRecord): MessageLists {
   const described = schema?.properties ?? {};
@@ -28,7 +28,7 @@ export function messageListsOf(schema: JsonSchema | null, values: JsonRecord): M
     const { type, langgraph_type } = simplifySchema(one, schema ?? one);
     const isMarked = langgraph_type === "messages";
     if (!isMarked && (name !== "messages" || type !== undefined)) return [];
-    const list = valueAt(values, name) ?? (isMarked ? [] : undefined);
+    const list = ownValueOf(values, name) ?? (isMarked ? [] : undefined);
     if (!Array.isArray(list) || !list.every(isMessage)) return [];
     return isMarked || list.every(({ id }) => isText(id)) ? [[name, list]] : [];
   });
@@ -72,13 +72,14 @@ export function mergeMessages(before: MessageList, after: MessageList, newer: Me
   return [...merge(after.slice(0, end)), ...added, ...merge(after.slice(end))];
 }
 
-/** How edited lists of messages change a state. Only lists that differ are contained. */
+/** How edited lists of messages change a state. Contains only lists that differ. */
 export interface MessageChanges {
   readonly update: MessageLists;
   /** The complete lists as they should be after the update. */
   readonly lists: MessageLists;
-  /** The messages that differ, before and after the edit, to show both. */
+  /** The messages that differ, as they were before the edit. */
   readonly before: MessageLists;
+  /** The messages that differ, as they are after the edit. */
   readonly after: MessageLists;
   /** Whether a changed message cannot be stored ({@link messageFault}). */
   readonly isInvalid: boolean;
@@ -145,7 +146,7 @@ const byId = (list: MessageList): ReadonlyMap<unknown, JsonRecord> =>
  * order. A new message is expected without an id, and may get any. False shows that the reducer is not one for
  * messages.
  */
-export const isListOf = (expected: MessageList, made: unknown): boolean =>
+export const isExpectedList = (expected: MessageList, made: unknown): boolean =>
   Array.isArray(made) &&
   made.length === expected.length &&
   expected.every(({ id }, i) => id === undefined || (isJsonRecord(made[i]) && made[i]["id"] === id));
@@ -167,24 +168,24 @@ export function withRole(message: JsonRecord, role: string, stored: JsonRecord |
  * Returns the message with other tool calls. The copy of the old calls in `additional_kwargs` is removed, because some
  * models read it.
  */
-export function withCalls(message: JsonRecord, tool_calls: readonly JsonRecord[]): JsonRecord {
+export function withToolCalls(message: JsonRecord, tool_calls: readonly JsonRecord[]): JsonRecord {
   const { additional_kwargs: extra } = message;
   if (!isJsonRecord(extra) || !Object.hasOwn(extra, "tool_calls")) return { ...message, tool_calls };
   const { tool_calls: _, ...additional_kwargs } = extra;
   return { ...message, additional_kwargs, tool_calls };
 }
 
-export const callsOf = ({ tool_calls: calls }: JsonRecord): readonly JsonRecord[] =>
+export const toolCallsOf = ({ tool_calls: calls }: JsonRecord): readonly JsonRecord[] =>
   Array.isArray(calls) ? calls.filter(isJsonRecord) : [];
 
 /** Returns whether the content also contains the tool calls, as blocks. Some models write such messages. */
-export const hasCallBlocks = ({ content }: JsonRecord): boolean =>
+export const hasToolCallBlocks = ({ content }: JsonRecord): boolean =>
   Array.isArray(content) &&
   content.some((block) => isJsonRecord(block) && ["tool_use", "tool_call"].includes(String(block["type"])));
 
 /** Returns a new tool call, with an id that no other call in the list has. */
-export function newCall(list: MessageList): JsonRecord {
-  const ids = new Set(list.flatMap(callsOf).map(({ id }) => id));
+export function newToolCall(list: MessageList): JsonRecord {
+  const ids = new Set(list.flatMap(toolCallsOf).map(({ id }) => id));
   let number = ids.size + 1;
   while (ids.has(`call_${number}`)) number++;
   return { name: "", args: {}, id: `call_${number}`, type: "tool_call" };
@@ -196,7 +197,7 @@ export function messageFault(message: JsonRecord): string | null {
   const isBlocks = Array.isArray(content) && content.every((block) => isJsonRecord(block) || isText(block));
   if (typeof content !== "string" && !isBlocks) return "The content must be a list of blocks, or a text.";
   if (messageTypeOf(message) === "tool" && !isText(tool_call_id)) return "Enter a tool call ID.";
-  const call = callsOf(message).find(({ name, args }) => !isText(name) || !isJsonRecord(args));
+  const call = toolCallsOf(message).find(({ name, args }) => !isText(name) || !isJsonRecord(args));
   if (call === undefined) return null;
   const { name } = call;
   return isText(name) ? `The arguments of ${name} must be a JSON object.` : "A tool call has no name.";

@@ -13,6 +13,8 @@ import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { EMPTY_RUN_DRAFT, newThreadDraftKey, saveRunDraft } from "./run-drafts.ts";
 import { RunForm } from "./run-form.tsx";
 
+const NO_VALUES: JsonRecord = {};
+
 /** The page with the form that creates a thread together with its first run. */
 export function NewThreadPage({ graph }: { readonly graph: string | null }) {
   const { value: assistants } = useAssistantList();
@@ -28,7 +30,7 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
     setError(null);
     try {
       const { thread_id } = await createRunOnNewThread(checkedMetadata(), request);
-      // The page is left before its form could clear its draft.
+      // The draft is cleared here, because the page is left before its form could do so.
       saveRunDraft(draftKey, EMPTY_RUN_DRAFT);
       navigate(["threads", thread_id]);
       return true;
@@ -66,6 +68,7 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
               initial={graph ?? undefined}
               key={draftKey}
               thread={null}
+              values={NO_VALUES}
               draftKey={draftKey}
               isBusy={false}
               submit="Start"

@@ -32,7 +32,8 @@ const str = (value: unknown): string | null => (typeof value === "string" ? valu
  * Parses a question in one of the two formats of LangChain: that of the agent inbox, and that of the human-in-the-loop
  * middleware. Returns null for any other value.
  */
-export const proposalOf = (value: unknown): ActionReview | null => humanInterrupt(value) ?? review(value);
+export const parseActionReview = (value: unknown): ActionReview | null =>
+  humanInterrupt(value) ?? review(value);
 
 /**
  * Parses the format of the agent inbox: `{ action_request: { action, args }, config: { allow_accept, ... },

@@ -1,4 +1,6 @@
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
+import { showLastingNotice } from "../app/notices.ts";
+import { idSuffix } from "../components/one-line-text.ts";
 import { StoredText } from "../stored-text.ts";
 
 /** The unsent input of the form for a new run. */
@@ -7,8 +9,8 @@ export interface RunInputDraft {
   readonly text: string;
   readonly input: JsonRecord;
   /**
-   * The text that the user has typed as JSON; undefined if there is none. `input` is then the last valid value of the
-   * text.
+   * The text that the user has typed as JSON; undefined if there is none. If the text is invalid, `input` is its last
+   * valid value, or what the user has entered in fields since.
    */
   readonly json?: string | undefined;
   /** The id of the assistant that the user has chosen; undefined if the user has not chosen one. */
@@ -17,29 +19,40 @@ export interface RunInputDraft {
   readonly isJson: boolean;
 }
 
-/** The drafts of this browser tab, as a list of pairs of a form's key and its draft. */
+/**
+ * A draft that is stored: the key of its form, and when it was last changed, in epoch milliseconds. The time is
+ * undefined if an earlier version of the page has stored the draft.
+ */
+type StoredDraft = readonly [key: string, draft: RunInputDraft, changedAt?: number];
+
+/** The drafts of this browser tab, sorted by their last change, the oldest first. */
 const storedDrafts = new StoredText("heddle.drafts", { keptFor: "tab", isPrivate: true });
-/** The largest number of drafts. If there are more, the oldest are removed. */
-const MAX_DRAFTS = 20;
+const MAX_DRAFTS = 200;
+const MAX_AGE_DAYS = 30;
+const DAY_MS = 24 * 60 * 60 * 1_000;
 /**
  * The largest number of characters of a draft as JSON. Longer drafts are not stored, because the session storage is
  * small.
  */
 const MAX_CHARACTERS = 100_000;
+/** The largest number of characters of all drafts together: less than half of what browsers store. */
+const MAX_TOTAL_CHARACTERS = 2_000_000;
 
 export const EMPTY_RUN_DRAFT: RunInputDraft = { text: "", input: {}, isJson: false };
 
-function readDrafts(): readonly (readonly [key: string, draft: RunInputDraft])[] {
+function readDrafts(): readonly StoredDraft[] {
   try {
     const stored = JSON.parse(storedDrafts.read() ?? "[]") as unknown;
-    return Array.isArray(stored) ? (stored as (readonly [string, RunInputDraft])[]) : [];
+    return Array.isArray(stored) ? (stored as StoredDraft[]) : [];
   } catch {
     return [];
   }
 }
 
+const NEW_THREAD = "new ";
+
 /** Returns the key of the draft for a new thread. `graph`: the graph with which the form was opened. */
-export const newThreadDraftKey = (graph: string | null | undefined): string => `new ${graph ?? ""}`;
+export const newThreadDraftKey = (graph: string | null | undefined): string => `${NEW_THREAD}${graph ?? ""}`;
 
 /**
  * Returns the draft that this browser tab has stored for a form, or an empty one. `key`: a thread's id, or {@link
@@ -50,12 +63,49 @@ export function loadRunDraft(key: string): RunInputDraft {
   return draft !== undefined && isJsonRecord(draft.input) ? draft : EMPTY_RUN_DRAFT;
 }
 
-/** Stores a draft, or removes it if it is empty. Returns true if the form can be left without losing input. */
+/**
+ * Stores a draft, or removes it if it is empty. If there are then too many drafts, removes the oldest, and tells the
+ * user. Returns true if the form can be left without losing input.
+ */
 export function saveRunDraft(key: string, draft: RunInputDraft): boolean {
   const others = readDrafts().filter(([one]) => one !== key);
   const isEmpty = draft.text === "" && draft.json === undefined && Object.keys(draft.input).length === 0;
   const isSmall = JSON.stringify(draft).length <= MAX_CHARACTERS;
-  const drafts = !isEmpty && isSmall ? [...others, [key, draft] as const].slice(-MAX_DRAFTS) : others;
+  const drafts = !isEmpty && isSmall ? withoutOldest([...others, [key, draft, Date.now()]]) : others;
   const isStored = storedDrafts.write(JSON.stringify(drafts));
   return isEmpty || (isSmall && isStored);
+}
+
+/** Returns the drafts that are kept, and tells the user of those that are not. */
+function withoutOldest(drafts: readonly StoredDraft[]): readonly StoredDraft[] {
+  const isYoung = ([, , changedAt]: StoredDraft) =>
+    changedAt === undefined || Date.now() - changedAt <= MAX_AGE_DAYS * DAY_MS;
+  const young = drafts.filter(isYoung);
+  const some = young.slice(-MAX_DRAFTS);
+  let characters = 0;
+  // Removes all drafts up to the newest one that does not fit, although a smaller draft before it might fit.
+  const tooLarge = some.findLastIndex((draft) => {
+    characters += JSON.stringify(draft).length;
+    return characters > MAX_TOTAL_CHARACTERS;
+  });
+  const kept = some.slice(tooLarge + 1);
+  const lost = [
+    lossText(
+      drafts.filter((draft) => !isYoung(draft)),
+      `because it was last changed more than ${MAX_AGE_DAYS} days ago`,
+    ),
+    lossText(young.slice(0, -some.length), `because at most ${MAX_DRAFTS} are kept`),
+    lossText(some.slice(0, -kept.length), "because at most 2 MB are kept"),
+  ].filter((text) => text !== null);
+  if (lost.length > 0) showLastingNotice(lost.join(" "));
+  return kept;
+}
+
+/** Returns a text that says which drafts were removed, and why; null if none was. */
+function lossText(drafts: readonly StoredDraft[], why: string): string | null {
+  if (drafts.length === 0) return null;
+  const forms = drafts.map(([key]) =>
+    key.startsWith(NEW_THREAD) ? "a new thread" : `thread …${idSuffix(key)}`,
+  );
+  return `Unsent input was removed, ${why}: that of ${new Intl.ListFormat("en-GB").format(forms)}.`;
 }

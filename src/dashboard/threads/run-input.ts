@@ -1,5 +1,20 @@
-import type { JsonRecord, JsonSchema } from "../api/records.ts";
+import type { AssistantSchemas, JsonRecord, JsonSchema } from "../api/records.ts";
 import { validateFormValue, simplifySchema } from "../components/form-schema.ts";
+
+/**
+ * Returns the input schema for a thread with these state values. Unlike the graph's input schema, it also requires what
+ * the state needs and `values` lack.
+ */
+export function inputSchemaFor(
+  { input_schema: input, state_schema: state }: AssistantSchemas,
+  values: JsonRecord,
+): JsonSchema | null {
+  const missing = (state?.required ?? []).filter((name) => !Object.hasOwn(values, name));
+  const own = missing.filter((name) => Object.hasOwn(input?.properties ?? {}, name));
+  return input === null || own.length === 0
+    ? input
+    : { ...input, required: [...new Set([...(input.required ?? []), ...own])] };
+}
 
 /**
  * Returns an example input for a graph: a greeting if the graph takes messages, and an example of each required value.

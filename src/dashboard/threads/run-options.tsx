@@ -1,8 +1,9 @@
 import { useId, useState } from "preact/hooks";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { Dialog } from "../components/dialogs.tsx";
+import { validateFormValue } from "../components/form-schema.ts";
 import { useFormValidation } from "../components/use-form-validation.ts";
-import { Fields } from "../components/schema-form.tsx";
+import { SchemaFields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 
 export interface RunSettings {
@@ -44,13 +45,21 @@ export function settingsErrorOf({ unread = {} }: RunSettings): string | undefine
   return name === undefined ? undefined : `${name} is not a JSON object`;
 }
 
+/** Returns what is wrong with the options, as a sentence; null if nothing is. `context`: the schema of the context. */
+export function optionsFaultOf(settings: RunSettings, context: JsonSchema | null): string | null {
+  const unread = settingsErrorOf(settings);
+  if (unread !== undefined) return `In the options, ${unread}.`;
+  const [wrong] = validateFormValue(context ?? {}, settings.context);
+  return wrong === undefined ? null : `In the options, ${wrong.at} ${wrong.text}.`;
+}
+
 const namesOf = (text: string | undefined): readonly string[] | "*" | undefined => {
   const names = (text ?? "").split(/[\s,]+/).filter((name) => name !== "");
   return names.length === 0 ? undefined : names.includes("*") ? "*" : names;
 };
 
 /** Converts the options to fields of a run request. */
-export function runFieldsOf(
+export function requestFieldsOf(
   { strategy, before, after, config, context }: RunSettings,
   isBusy: boolean,
 ): JsonRecord {
@@ -79,38 +88,57 @@ const STRATEGIES = [
   ["reject", "reject", "reject the new run"],
 ] as const;
 
+interface StrategyProps {
+  readonly value: RunSettings["strategy"];
+  readonly onChange: (strategy: RunSettings["strategy"]) => void;
+}
+
+/** A menu for what happens to a new run while another run of its thread is active. */
+export function StrategyChoice({ value, onChange }: StrategyProps) {
+  return (
+    <label class="inline">
+      <span class="dim">If a run is active</span>
+      <select
+        value={value}
+        onChange={({ currentTarget }) => onChange(currentTarget.value as RunSettings["strategy"])}
+      >
+        {STRATEGIES.map(([name, label, what]) => (
+          <option key={name} value={name} title={what} selected={name === value}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 /** The options of a run: everything besides its input and assistant. */
 export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
-  const count = Object.keys(runFieldsOf(settings, false)).length;
+  const count = Object.keys(requestFieldsOf(settings, false)).length;
   const schema = context?.properties === undefined ? null : context;
   const validation = useFormValidation(schema, settings.context ?? {});
   return (
     <>
       {isBusy && (
-        <label class="inline">
-          <span class="dim">If a run is active</span>
-          <select
-            value={settings.strategy}
-            onChange={({ currentTarget }) =>
-              onChange({ ...settings, strategy: currentTarget.value as RunSettings["strategy"] })
-            }
-          >
-            {STRATEGIES.map(([name, label, what]) => (
-              <option key={name} value={name} title={what}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
+        <StrategyChoice
+          value={settings.strategy}
+          onChange={(strategy) => onChange({ ...settings, strategy })}
+        />
       )}
       <button type="button" class="quiet" onClick={() => setOpen(true)}>
         Options{count > 0 && <span class="count">{count}</span>}
       </button>
       {isOpen && (
         <Dialog title="Run options" onClose={() => setOpen(false)}>
-          <div class="fields">
+          <div
+            class="fields"
+            onKeyDown={(event) => {
+              // The dialog is within the form of the run, which Enter in a field would send.
+              if (event.key === "Enter" && event.target instanceof HTMLInputElement) event.preventDefault();
+            }}
+          >
             {(["before", "after"] as const).map((when) => (
               <div class="field" key={when}>
                 <label for={`${id}-${when}`}>Pause {when} these nodes</label>
@@ -133,7 +161,7 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
             ) : (
               <fieldset>
                 <legend>Context</legend>
-                <Fields
+                <SchemaFields
                   schema={schema}
                   value={settings.context ?? {}}
                   validation={validation}
@@ -170,8 +198,8 @@ interface SettingProps {
   readonly value: JsonRecord | undefined;
   readonly unread: string | undefined;
   /**
-   * Called with the JSON object in the field. It is undefined if the field is empty, and also if its text is not a
-   * JSON object; this text is then `unread`.
+   * Called with the JSON object in the field; undefined if the field is empty, or if its text is not a JSON object. In
+   * the latter case, `unread` is the text.
    */
   readonly onChange: (value: JsonRecord | undefined, unread?: string) => void;
 }

@@ -18,7 +18,7 @@ const EVENT_TEXTS: Readonly<Record<string, string>> = {
   interrupted: "cancelled",
 };
 
-interface EventsAtWorkProps {
+interface RunningMachineEventsProps {
   readonly watch: ThreadSubscription;
   readonly values: JsonRecord;
   /** The run in progress; undefined if there is none. */
@@ -29,7 +29,7 @@ interface EventsAtWorkProps {
  * Shows buttons for the events that a machine accepts while its child actors are working, and whether the sent events
  * were accepted.
  */
-export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
+export function RunningMachineEvents({ watch, values, run }: RunningMachineEventsProps) {
   const isMachine = isJsonRecord(values["__snapshot__"]);
   const isAtWork = isMachine && run !== undefined && !hasRunEnded(run);
   const [sent, setSent] = useState<readonly { readonly type: string; readonly run: string }[]>([]);

@@ -5,20 +5,20 @@ import { now } from "../app/clock.ts";
 import { runHref, threadHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
-import { answerOfRun, extractAnswersById, userOfRun } from "../live/answer-requests.ts";
+import { resumeValueOf, extractAnswersById, userNameOfRun } from "../live/answer-requests.ts";
 import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
-import { findRepeatObstacle } from "../live/repeat-obstacle.ts";
+import { findRepeatObstacle, questionsLostByRepeat } from "../live/repeat-obstacle.ts";
 import { repeatRequestOf } from "../live/repeat-and-resume-requests.ts";
 import { queueTimeMs, runDurationMs, type RunTimes } from "../live/run-times.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
-import { Confirm } from "../components/dialogs.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age } from "../components/age.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { StatusBadge } from "../components/status-badge.tsx";
-import { RepeatButton } from "../runs/repeat-button.tsx";
-import { SlowestNodeLink } from "../runs/slowest-node-link.tsx";
+import { RepeatButton } from "../run/repeat-button.tsx";
+import { SlowestNodeLink } from "../run/slowest-node-link.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 
 /** The largest number of runs whose start and end are read. */
@@ -90,7 +90,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
               <span class="what">{inputSummary(run)}</span>
             </a>
             <span class="dim">
-              {userOfRun(run) !== null && `by ${userOfRun(run)} · `}
+              {userNameOfRun(run) !== null && `by ${userNameOfRun(run)} · `}
               <Age since={run.created_at} isAgo />
               <Duration times={times.value?.get(run.run_id)} />
               <SlowestNodeLink run={run} label=" · slowest node: " />
@@ -105,6 +105,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
                 <>
                   <RepeatButton
                     obstacle={record === null ? null : findRepeatObstacle(run, record)}
+                    lost={record === null ? [] : questionsLostByRepeat(run, record)}
                     isQuiet
                     onRepeat={() => act(() => createRun(watch.id, repeatRequestOf(run)), "New run started.")}
                   />
@@ -128,7 +129,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
         ))}
       </ul>
       {deleting !== null && (
-        <Confirm
+        <ConfirmDialog
           title="Delete the run?"
           text="This permanently deletes the run, its events and the states that it made."
           yes="Delete"
@@ -169,7 +170,7 @@ const placeOf = (index: number): string => ["next", "2nd", "3rd"][index] ?? `${i
 export function inputSummary(run: Run): string {
   const { input, command } = run.kwargs;
   const [answer, ...others] = extractAnswersById(isJsonRecord(command) ? command["resume"] : null) ?? [];
-  const answered = answer !== undefined && others.length === 0 ? answer : answerOfRun(run);
+  const answered = answer !== undefined && others.length === 0 ? answer : resumeValueOf(run);
   const given = answered ?? command ?? input;
   if (given === null || given === undefined) return "no input (continues)";
   const text = `${answered === undefined ? "" : "answer: "}${JSON.stringify(given)}`;

@@ -1,4 +1,4 @@
-import { createRunOnNewThread, getSchemas, listThreads } from "../api/client.ts";
+import { createRunOnNewThread, getAssistantSchemas, listThreads } from "../api/client.ts";
 import type { Assistant } from "../api/records.ts";
 import { runAction } from "../app/notices.ts";
 import { hrefOf, navigate } from "../app/page-location.ts";
@@ -6,7 +6,7 @@ import { ActionButton } from "../components/action-button.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
-import { exampleInput } from "./run-input.ts";
+import { exampleInput, inputSchemaFor } from "./run-input.ts";
 
 /** The largest number of graphs that get a button on the page. */
 const MAX_GRAPHS = 12;
@@ -44,8 +44,7 @@ export function StartPage() {
  * Runs a graph with an example input. If there is no example that matches its schema, opens the form for a new run.
  */
 async function tryGraph({ assistant_id }: Assistant): Promise<void> {
-  const { input_schema } = await getSchemas(assistant_id);
-  const input = exampleInput(input_schema);
+  const input = exampleInput(inputSchemaFor(await getAssistantSchemas(assistant_id), {}));
   if (input === null) return navigate(["new"], { graph: assistant_id });
   const { thread_id } = await createRunOnNewThread({}, { assistant_id, input });
   navigate(["threads", thread_id]);

@@ -1,5 +1,12 @@
 import { useMemo, useState } from "preact/hooks";
-import { getSchemas, getState, getStateAt, getThread, listNodes, updateState } from "../api/client.ts";
+import {
+  getAssistantSchemas,
+  getState,
+  getStateAt,
+  getThread,
+  listGraphNodes,
+  updateState,
+} from "../api/client.ts";
 import {
   isJsonRecord,
   type JsonRecord,
@@ -9,22 +16,22 @@ import {
 } from "../api/records.ts";
 import { showNotice } from "../app/notices.ts";
 import { RequestError } from "../api-errors.ts";
-import { userNamedIn, userOfRun } from "../live/answer-requests.ts";
+import { userNameIn, userNameOfRun } from "../live/answer-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { FormDialog } from "../components/form-dialog.tsx";
-import { Diff } from "../components/diff.tsx";
+import { JsonDiff } from "../components/json-diff.tsx";
 import { useFormValidation, useReportBeforeNextEvent } from "../components/use-form-validation.ts";
-import { LoadFailure, Loading } from "../components/empty-state.tsx";
-import { Fields } from "../components/schema-form.tsx";
+import { ErrorAlert, Loading } from "../components/empty-state.tsx";
+import { SchemaFields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { useDebouncedValue } from "../components/use-debounced-value.ts";
 import { useSubmit } from "../components/use-submit.ts";
-import { changesOf, fieldsOf, valueAt } from "./editable-fields.ts";
+import { changedFieldsOf, editableFieldsSchema, ownValueOf } from "./editable-fields.ts";
 import {
   findMessageChanges,
-  isListOf,
+  isExpectedList,
   mergeMessages,
   type MessageList,
   type MessageLists,
@@ -104,12 +111,12 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
    * such a state does not count as newer.
    */
   const [known, setKnown] = useState<readonly string[]>([idOf(state)]);
-  /** The newer state that made the server refuse to store the change; null if it has not. */
+  /** The newer state because of which the server has refused to store the change; null if it has not refused. */
   const [refusing, setRefusing] = useState<ThreadState | null>(null);
   const shown = watch.state.value;
   const newer = refusing ?? (isOfLatest && shown !== null && !known.includes(idOf(shown)) ? shown : null);
   const store = async (change: StateFormChange, isLatestRequired: boolean): Promise<void> => {
-    await storeEdit(thread, idOf(edited), change, isLatestRequired);
+    await storeStateChange(thread, idOf(edited), change, isLatestRequired);
     const { status } = await getThread(thread);
     showNotice(
       status === "interrupted" ? "State saved. The thread is paused: resume it to continue." : "State saved.",
@@ -163,7 +170,7 @@ const effectText = ({ values }: ThreadState): string =>
 
 /** Returns a text that says what or who has made a newer state. */
 function changeText({ metadata }: ThreadState): string {
-  const user = userNamedIn(metadata);
+  const user = userNameIn(metadata);
   const who =
     typeof metadata["run_id"] === "string"
       ? `A run${user === null ? "" : ` that ${user} started`}`
@@ -172,7 +179,7 @@ function changeText({ metadata }: ThreadState): string {
 }
 
 function busyText(run: Run): string {
-  const user = userOfRun(run);
+  const user = userNameOfRun(run);
   return `A run${user === null ? "" : ` that ${user} started`} is in progress. You can save the state when it has ended.`;
 }
 
@@ -183,7 +190,7 @@ function busyText(run: Run): string {
  * one, because the graph's reducer works differently than the form assumes. In the latter case, the new checkpoint
  * stays.
  */
-export async function storeEdit(
+export async function storeStateChange(
   thread: string,
   checkpoint: string,
   { update, lists, asNode }: StateFormChange,
@@ -198,7 +205,7 @@ export async function storeEdit(
   const names = Object.keys(lists);
   if (names.length > 0) {
     const { values } = await getStateAt(thread, checkpoint_id);
-    const other = names.find((name) => !isListOf(lists[name] ?? [], valueAt(values, name)));
+    const other = names.find((name) => !isExpectedList(lists[name] ?? [], ownValueOf(values, name)));
     if (other !== undefined)
       throw new Error(
         `The saved list "${other}" differs from your edit, because the graph's reducer changed it. The history has both states.`,
@@ -224,7 +231,7 @@ interface ChangeProps {
   readonly busy?: string | null;
   readonly assistant: string | undefined;
   readonly submit: string;
-  /** Stores the change. If it rejects, the form shows the error. */
+  /** Stores the change. If the promise rejects, the form shows the error. */
   readonly onSubmit: (change: StateFormChange) => Promise<void>;
   readonly onClose: () => void;
 }
@@ -236,14 +243,14 @@ interface ChangeProps {
 export function StateForm(props: ChangeProps) {
   const { title, hint, assistant, checkpoint, onClose } = props;
   const [isEdited, setEdited] = useState(false);
-  // The same object as before while the checkpoint is the same, even if the values are read again.
+  // Stays the same object while the checkpoint is the same, even if the values are read again.
   const values = useMemo(() => props.values, [checkpoint]);
   const { value: schemas, isReading } = useResource(
-    async () => (assistant === undefined ? undefined : getSchemas(assistant)),
+    async () => (assistant === undefined ? undefined : getAssistantSchemas(assistant)),
     [assistant],
   );
   const { value: nodes = [] } = useResource(
-    async () => (assistant === undefined ? [] : listNodes(assistant)),
+    async () => (assistant === undefined ? [] : listGraphNodes(assistant)),
     [assistant],
   );
   return (
@@ -291,8 +298,8 @@ function ChangeForm({
   const request = useSubmit();
   const stored = useMemo(() => messageListsOf(schema, values), [schema, values]);
   const [edited, setEdited] = useState<MessageLists>(() => mergedLists(stored, draft));
-  const shown = useMemo(() => fieldsOf(schema, values), [schema, values]);
-  const changes = useMemo(() => changesOf(shown, values, fields), [shown, values, fields]);
+  const shown = useMemo(() => editableFieldsSchema(schema, values), [schema, values]);
+  const changes = useMemo(() => changedFieldsOf(shown, values, fields), [shown, values, fields]);
   const messages = useMemo(() => findMessageChanges(stored, edited), [stored, edited]);
   const validation = useFormValidation(shown, changes);
   const hasFields = Object.keys(shown.properties ?? {}).length > 0;
@@ -301,7 +308,9 @@ function ChangeForm({
   const update = { ...changes, ...messages.update, ...rest };
   const changed = Object.keys(update);
   const difference = useMemo(() => {
-    const before = Object.keys({ ...changes, ...rest }).map((name) => [name, valueAt(values, name)] as const);
+    const before = Object.keys({ ...changes, ...rest }).map(
+      (name) => [name, ownValueOf(values, name)] as const,
+    );
     return {
       before: { ...Object.fromEntries(before), ...messages.before },
       after: { ...changes, ...rest, ...messages.after },
@@ -333,7 +342,7 @@ function ChangeForm({
   });
   const hasFault = [...validation.errors.values()].some(({ isMissing }) => !isMissing);
   const isEdited = changed.length > 0 || restText.trim() !== "" || hasFault;
-  // Nothing is asked while the change is being sent: it is not lost if the user leaves.
+  // While the change is being sent, leaving does not lose it, so the user is not asked.
   const isUnsent = isEdited && !request.isSending;
   useReportBeforeNextEvent(() => onEdit(isUnsent), [isUnsent]);
   const isRestWrong = wrong !== null || validation.errors.has("");
@@ -356,7 +365,9 @@ function ChangeForm({
           onChange={(after) => setEdited((now) => ({ ...now, [name]: after }))}
         />
       ))}
-      {hasFields && <Fields schema={shown} value={fields} validation={validation} onChange={setFields} />}
+      {hasFields && (
+        <SchemaFields schema={shown} value={fields} validation={validation} onChange={setFields} />
+      )}
       <div class="field">
         <label for="edit-values">{hasOthers ? "Other changes, as JSON" : "Changes, as JSON"}</label>
         <JsonField
@@ -414,7 +425,7 @@ function ChangeForm({
         {isRestWrong ? (
           <p class="dim">The other changes cannot be read: correct them above.</p>
         ) : (
-          <Diff {...compared} />
+          <JsonDiff {...compared} />
         )}
       </section>
       {newer !== null && (
@@ -428,7 +439,7 @@ function ChangeForm({
           {busy ?? conflict}
         </p>
       )}
-      {request.error !== null && !isRestWrong && <LoadFailure text={request.error} />}
+      {request.error !== null && !isRestWrong && <ErrorAlert text={request.error} />}
       <div class="bar end">
         <span class="space dim">
           {isRestWrong ? "" : changed.length === 0 ? "No changes" : `Changes ${changed.join(", ")}`}
@@ -479,7 +490,7 @@ function mergedLists(stored: MessageLists, draft: StateDraft | undefined): Messa
 
 /**
  * Returns whether the server refuses a change because of `as_node`: it is missing although several nodes ran last, in
- * parallel, or the graph has no such node.
+ * parallel, or it names no node of the graph.
  */
 const isFaultOfNode = (cause: unknown): cause is RequestError =>
   cause instanceof RequestError && cause.status === 422 && cause.message.includes("as_node");

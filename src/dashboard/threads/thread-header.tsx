@@ -5,11 +5,11 @@ import { navigate, hrefOf } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { threadStatusText } from "../live/status-texts.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
-import { Confirm } from "../components/dialogs.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
-import { toLine } from "../components/one-line-text.ts";
+import { toOneLine } from "../components/one-line-text.ts";
 import { ownMetadata, ThreadDetailsDialog } from "./thread-details.tsx";
 import { threadTitle } from "./thread-title.ts";
 
@@ -51,7 +51,7 @@ export function ThreadHeader({
             {title}
           </span>{" "}
           <StatusBadge of={status} words={threadStatusText(record)} />
-          <Connection watch={watch} />
+          <ConnectionStatus watch={watch} />
         </h2>
         <p class="dim">
           <code>{id}</code> <CopyButton text={id} label="thread ID" /> · created{" "}
@@ -61,7 +61,7 @@ export function ThreadHeader({
         </p>
         {others.length > 0 && (
           <p class="dim metadata">
-            {others.map(([name, value]) => `${name}=${toLine(value, 60)}`).join(" · ")}
+            {others.map(([name, value]) => `${name}=${toOneLine(value, 60)}`).join(" · ")}
           </p>
         )}
       </div>
@@ -89,7 +89,7 @@ export function ThreadHeader({
         />
       )}
       {isDeleting && (
-        <Confirm
+        <ConfirmDialog
           title="Delete the thread?"
           text="This permanently deletes its state, its runs and its history. A run in progress is stopped."
           yes="Delete"
@@ -109,7 +109,7 @@ const WORDS = {
   refused: "live updates refused",
 } as const;
 
-export function Connection({ watch }: { readonly watch: ThreadSubscription }) {
+export function ConnectionStatus({ watch }: { readonly watch: ThreadSubscription }) {
   const state = watch.stream.state.value;
   return (
     <span class={`live ${state}`} role="status" title={watch.stream.reason}>

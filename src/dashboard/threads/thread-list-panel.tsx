@@ -8,17 +8,17 @@ import {
 } from "../api/records.ts";
 import { navigate, currentLocation, hrefOf, threadHref } from "../app/page-location.ts";
 import { errorMessage } from "../app/notices.ts";
-import { findThreads, SEARCH_LIMIT_TEXTS } from "../live/find-threads-by-text.ts";
+import { findThreadsByText, SEARCH_LIMIT_TEXTS } from "../live/find-threads-by-text.ts";
 import { THREAD_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ThreadList } from "../live/thread-list.ts";
-import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { EmptyState, ErrorAlert } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { Age } from "../components/age.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
-import { errorLine, toLine } from "../components/one-line-text.ts";
+import { errorLine, toOneLine } from "../components/one-line-text.ts";
 import { isThreadTab } from "./thread-tabs.ts";
 import { threadTitle } from "./thread-title.ts";
-import { saveSearch, loadSearch, type ThreadListSearch } from "./thread-search-storage.ts";
+import { saveThreadSearch, loadThreadSearch, type ThreadListSearch } from "./thread-search-storage.ts";
 import { VirtualThreadList } from "./virtual-thread-list.tsx";
 import { threadFilterOf, freeWords } from "./thread-search-filter.ts";
 
@@ -29,7 +29,7 @@ import { threadFilterOf, freeWords } from "./thread-search-filter.ts";
 export function ThreadListPanel({ chosen }: { readonly chosen: string | undefined }) {
   const list = useMemo(() => new ThreadList(), []);
   useEffect(() => () => list.close(), []);
-  const [{ text, status, graph, order }, setWanted] = useState(loadSearch);
+  const [{ text, status, graph, order }, setWanted] = useState(loadThreadSearch);
   const want = (change: Partial<ThreadListSearch>) => setWanted((before) => ({ ...before, ...change }));
   const assistants = useResource(listAssistants, []);
   const known = (assistants.value ?? []).map(({ graph_id }) => graph_id);
@@ -38,12 +38,13 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
   const words = freeWords(text);
   const [searched, setSearched] = useState("");
   useEffect(() => {
-    saveSearch({ text, status, graph, order });
+    saveThreadSearch({ text, status, graph, order });
     const search = new AbortController();
     const find = async () => {
-      setSearched(words.length === 0 ? "" : "Searching…");
-      if (words.length === 0) return list.filter(filter, order);
-      const { ids, limit } = await findThreads(filter, words, search.signal);
+      const isSearched = words.length > 0 || filter.ids !== undefined;
+      setSearched(isSearched ? "Searching…" : "");
+      if (!isSearched) return list.filter(filter, order);
+      const { ids, limit } = await findThreadsByText(filter, words, search.signal);
       setSearched(limit === null ? "" : SEARCH_LIMIT_TEXTS[limit]);
       list.filter({ ...filter, ids }, order);
     };
@@ -125,7 +126,7 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
             </select>
           </div>
         </form>
-        {list.error.value !== null && <LoadFailure text={list.error.value} onRetry={() => list.refresh()} />}
+        {list.error.value !== null && <ErrorAlert text={list.error.value} onRetry={() => list.refresh()} />}
       </div>
       {left !== null && (
         <div class="left" role="status">
@@ -204,7 +205,7 @@ function Row({ thread, about, isChosen }: RowProps) {
   const graph = typeof graph_id === "string" ? graph_id : "no runs yet";
   const name = threadTitle(thread);
   const why = error === undefined ? "" : errorLine(error.error, error.message);
-  const others = Object.entries(rest).map(([key, value]) => `${key}=${toLine(value, 24)}`);
+  const others = Object.entries(rest).map(([key, value]) => `${key}=${toOneLine(value, 24)}`);
   const how = [
     why === "" ? THREAD_STATUS_TEXTS[status] : `${THREAD_STATUS_TEXTS[status]}: ${why}`,
     ...(name === graph ? [] : [graph]),

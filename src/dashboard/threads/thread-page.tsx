@@ -1,8 +1,8 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { dismissErrorIf, isConflict } from "../app/notices.ts";
+import { dismissErrorNoticeIf, isConflictError } from "../app/notices.ts";
 import { hrefOf, threadHref } from "../app/page-location.ts";
-import { EventsTab } from "../runs/events-tab.tsx";
-import { EmptyState, LoadFailure, Loading } from "../components/empty-state.tsx";
+import { EventsTab } from "../run/events-tab.tsx";
+import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { Tabs } from "../components/tabs.tsx";
 import { ThreadSubscription } from "../live/thread-subscription.ts";
 import { GraphTab } from "../graphs/graph-tab.tsx";
@@ -24,7 +24,7 @@ export function ThreadPage({ id, tab }: ThreadPageProps) {
   const record = watch.record.value;
   const isFree = record?.status !== "busy";
   useEffect(() => {
-    if (isFree) dismissErrorIf(isConflict);
+    if (isFree) dismissErrorNoticeIf(isConflictError);
   }, [isFree]);
   const error = watch.error.value;
   if (watch.isMissing.value)
@@ -38,7 +38,7 @@ export function ThreadPage({ id, tab }: ThreadPageProps) {
     return error === null ? (
       <Loading isPadded />
     ) : (
-      <LoadFailure text={error} onRetry={() => watch.refresh()} />
+      <ErrorAlert text={error} onRetry={() => watch.refresh()} />
     );
   const open = watch.queued + (watch.active === undefined ? 0 : 1);
   return (
@@ -53,7 +53,7 @@ export function ThreadPage({ id, tab }: ThreadPageProps) {
           ...(one.id === "runs" && { count: open }),
         }))}
       />
-      {error !== null && <LoadFailure text={error} onRetry={() => watch.refresh()} />}
+      {error !== null && <ErrorAlert text={error} onRetry={() => watch.refresh()} />}
       <Side tab={tab} watch={watch} />
     </article>
   );

@@ -11,7 +11,7 @@ const storedSearch = new StoredText("heddle.search", { keptFor: "tab", isPrivate
 const EVERYTHING: ThreadListSearch = { text: "", status: "", graph: "", order: "latest" };
 
 /** Returns the search that this browser tab has stored, so that it survives a reload of the page. */
-export function loadSearch(): ThreadListSearch {
+export function loadThreadSearch(): ThreadListSearch {
   try {
     const { text, status, graph, order } = JSON.parse(
       storedSearch.read() ?? "{}",
@@ -27,6 +27,6 @@ export function loadSearch(): ThreadListSearch {
   }
 }
 
-export function saveSearch(search: ThreadListSearch): void {
+export function saveThreadSearch(search: ThreadListSearch): void {
   storedSearch.write(JSON.stringify(search));
 }

@@ -1,8 +1,8 @@
 import type { JsonRecord } from "../api/records.ts";
 
 /**
- * Returns the title of a thread: `title` or otherwise `name` in its metadata. Without both, returns the name of its
- * graph.
+ * Returns the title of a thread: the first of `title`, `name` and the graph's name that its metadata contains;
+ * otherwise `Untitled thread`.
  */
 export function threadTitle({ metadata }: { readonly metadata: JsonRecord }): string {
   const { title, name, graph_id } = metadata;
@@ -11,6 +11,6 @@ export function threadTitle({ metadata }: { readonly metadata: JsonRecord }): st
 }
 
 /** Returns the name of the graph in a thread's metadata; undefined if the thread has had no run. */
-export function graphOf({ graph_id }: JsonRecord): string | undefined {
+export function graphNameOf({ graph_id }: JsonRecord): string | undefined {
   return typeof graph_id === "string" ? graph_id : undefined;
 }

@@ -1,5 +1,5 @@
 import type { Channel } from "../channel.ts";
-import { refuseGraph, describeType } from "../definition-checks.ts";
+import { throwInvalidGraph, describeType } from "../definition-checks.ts";
 import { isSchema, parse, type Schema } from "../standard-schema.ts";
 import { schemaRules, readerOf } from "./last-value.ts";
 import { requireSingleWrite } from "./require-single-write.ts";
@@ -46,5 +46,7 @@ export function untracked<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
 
 function checkSchema(schema: unknown, channel: string): void {
   if (schema === undefined || isSchema(schema)) return;
-  refuseGraph(`${channel}() takes a schema (zod, valibot, arktype) or nothing, not ${describeType(schema)}`);
+  throwInvalidGraph(
+    `${channel}() takes a schema (zod, valibot, arktype) or nothing, not ${describeType(schema)}`,
+  );
 }

@@ -1,7 +1,7 @@
 import type { FieldError } from "../../model/errors.ts";
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
-import { refuseField } from "../field-type-checks.ts";
+import { throwInvalidField } from "../field-type-checks.ts";
 
 /** A key with a list. The items that nodes return are appended, in the order of the tasks. */
 export function list<V>(): Channel<readonly V[], readonly V[]> {
@@ -13,7 +13,7 @@ export function list<V>(): Channel<readonly V[], readonly V[]> {
     check: checkList,
     describe: () => ({ type: "array" }),
     read(write, at) {
-      if (!Array.isArray(write)) refuseField(at, "must be an array: its items are appended");
+      if (!Array.isArray(write)) throwInvalidField(at, "must be an array: its items are appended");
       return toStorable(write, at);
     },
     update: (current, writes) => appendItems(current, writes as readonly (readonly unknown[])[]),

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../model/errors.ts";
 import type { ChannelResult, Channel } from "../channel.ts";
-import { refuseGraph, requireObject } from "../definition-checks.ts";
+import { throwInvalidGraph, requireObject } from "../definition-checks.ts";
 import {
   isRolePair,
   REMOVE_ALL,
@@ -35,7 +35,7 @@ export function messages(
 ): Channel<readonly Message[], readonly MessageLike[] | MessageLike> {
   const { onInterrupt = "drop" } = requireObject(options, "The options of messages()");
   if (onInterrupt !== "keep" && onInterrupt !== "drop") {
-    refuseGraph('messages({ onInterrupt }) must be "keep" or "drop"');
+    throwInvalidGraph('messages({ onInterrupt }) must be "keep" or "drop"');
   }
   /**
    * For each list, a map of the positions by message id. A list shares its map with the longer lists that are made from it, so

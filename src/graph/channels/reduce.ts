@@ -1,6 +1,6 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
-import { refuseGraph, describeType } from "../definition-checks.ts";
+import { throwInvalidGraph, describeType } from "../definition-checks.ts";
 import { isSchema, validate, type Schema } from "../standard-schema.ts";
 import { schemaOfInitial } from "./value-schemas.ts";
 import { schemaRules, readerOf } from "./last-value.ts";
@@ -20,7 +20,7 @@ export function reduce<V, I = V>(
 export function reduce<V, U = V>(initial: V, fold: (value: V, update: U) => V): Channel<V, U>;
 export function reduce(start: unknown, fold: (value: never, update: never) => unknown): Channel {
   if (typeof fold !== "function") {
-    refuseGraph(
+    throwInvalidGraph(
       `reduce(initial, fold): fold must be a function of the value and an update, not ${describeType(fold)}`,
     );
   }

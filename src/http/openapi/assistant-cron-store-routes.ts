@@ -110,6 +110,15 @@ export const resourceRouteDescriptions: RouteDescriptions = {
     answer: recordListResponse("SelectedCron"),
   },
   "POST /runs/crons/count": { tag: "Crons", summary: "Count crons", body: "CronCount", answer: count },
+  "POST /runs/crons/preview": {
+    tag: "Crons",
+    summary: "Get the next three times of a schedule, without a cron",
+    more: "Heddle's own. A schedule that no cron could have is refused with 422. After `end_time` there are no times.",
+    body: "CronPreview",
+    answer: jsonResponse(
+      Type.Object({ next_run_dates: Type.Array(Type.String({ format: "date-time" }), { maxItems: 3 }) }),
+    ),
+  },
   "GET /runs/crons/:cron_id": { tag: "Crons", summary: "Get a cron", answer: recordResponse("Cron") },
   "PATCH /runs/crons/:cron_id": {
     tag: "Crons",

@@ -1,5 +1,10 @@
 import { componentRequestSchema } from "../../schemas/component-request.ts";
-import { cronBodySchemas, cronCountSchema, cronSearchSchema } from "../../schemas/cron-request.ts";
+import {
+  cronBodySchemas,
+  cronCountSchema,
+  cronPreviewSchema,
+  cronSearchSchema,
+} from "../../schemas/cron-request.ts";
 import { subscriptionSchema } from "../../schemas/protocol-schemas.ts";
 import {
   assistantCountSchema,
@@ -52,6 +57,7 @@ export const requestBodies = {
   CronCreate: cronBodySchemas.create,
   CronUpdate: cronBodySchemas.update,
   CronSearch: cronSearchSchema.schema,
+  CronPreview: cronPreviewSchema.schema,
   CronCount: cronCountSchema.schema,
   ItemPut: itemPutSchema.schema,
   ItemDelete: itemDeleteSchema.schema,

@@ -4,7 +4,7 @@ import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import { mapIterable, paginationHeaders, pickFields } from "../search-results.ts";
 import type { Route } from "../router.ts";
-import { dropNulls, type RawBody } from "../../schemas/body.ts";
+import { dropNulls, type RawBody } from "../../schemas/read-body.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import {
   assistantCountSchema,

@@ -1,8 +1,11 @@
+import { toIso } from "../../model/time.ts";
+import { nextSlots } from "../../service/crons/cron-schedule.ts";
 import { apiCron } from "../../service/api-records.ts";
 import {
   parseCronChange,
   selectableCronFields,
   parseCronCount,
+  parseCronPreview,
   parseCronSearch,
   parseNewCron,
 } from "../../schemas/cron-request.ts";
@@ -13,7 +16,10 @@ import type { Route } from "../router.ts";
 
 const FIELDS: ReadonlySet<string> = new Set(selectableCronFields);
 
-export function cronRoutes({ sendList, sendJson, sendStored }: RouteDeps): readonly Route[] {
+/** The number of times that a preview of a schedule shows. */
+const PREVIEW_COUNT = 3;
+
+export function cronRoutes({ clock, sendList, sendJson, sendStored }: RouteDeps): readonly Route[] {
   return [
     {
       method: "POST",
@@ -52,6 +58,16 @@ export function cronRoutes({ sendList, sendJson, sendStored }: RouteDeps): reado
       access: "users",
       async handle(call) {
         call.json(await call.service.crons.count(call.tenant, parseCronCount(await call.body())));
+      },
+    },
+    {
+      method: "POST",
+      path: "/runs/crons/preview",
+      access: "users",
+      async handle(call) {
+        const { end, ...schedule } = parseCronPreview(await call.body());
+        const slots = nextSlots(schedule, { after: clock.now(), end, count: PREVIEW_COUNT });
+        call.json({ next_run_dates: slots.map(toIso) });
       },
     },
     {

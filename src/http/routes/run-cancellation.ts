@@ -1,7 +1,7 @@
 import { invalidField } from "../../model/errors.ts";
 import type { CancelAction } from "../../model/run.ts";
 import type { CancelTarget } from "../../service/run-cancellation.ts";
-import { checkReason } from "../../schemas/cancel-reason-check.ts";
+import { checkCancelReason } from "../../schemas/cancel-reason-check.ts";
 import { cancelActions, runsCancelSchema } from "../../schemas/request-schemas.ts";
 import type { RouteCall } from "../route-call.ts";
 import type { Route } from "../router.ts";
@@ -88,7 +88,7 @@ function cancelOf(call: RouteCall): {
   const wait = query.flag("wait") ?? false;
   const reason = query.text("reason");
   if (reason === undefined || reason === "") return { action, wait };
-  checkReason(action, reason);
+  checkCancelReason(action, reason);
   if (reason.length > MAX_REASON_CHARACTERS)
     throw invalidField("reason", `must have at most ${MAX_REASON_CHARACTERS} characters`);
   return { action, wait, reason };

@@ -3,11 +3,11 @@ import { HEARTBEAT, type SseOutput } from "../../codec/sse.ts";
 import { threadModes } from "../../model/run.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sseFormat, type StreamView, createView } from "../../stream/rendering.ts";
-import { showsRunEnds, threadRenderer, threadSseFormat } from "../../stream/thread-rendering.ts";
+import { showsRunEnds, threadRenderer, threadSseFormat } from "../../stream/thread-stream-rendering.ts";
 import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
-import { pumpRendered, pumpSse, SSE_HEADERS, streamStart } from "../sse.ts";
+import { pumpRendered, pumpSse, SSE_HEADERS, streamStartHeaders } from "../sse.ts";
 import {
   threadlessRunPath,
   type StreamModeList,
@@ -82,7 +82,7 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     const modes = threadModesOf(call.query, threadModes);
     const reader = await call.service.runs.followThread(key, afterOf(call), showsRunEnds(modes));
     const location = `/threads/${key.thread}/stream`;
-    const headers = { ...SSE_HEADERS, location, ...(deps.isForPeers && streamStart(reader)) };
+    const headers = { ...SSE_HEADERS, location, ...(deps.isForPeers && streamStartHeaders(reader)) };
     if (call.isHead || call.reply.aborted) {
       reader.close();
       return call.send(200, headers);

@@ -5,7 +5,7 @@ import type { RouteDeps } from "../deps.ts";
 import { memorySizeOf } from "../../model/memory-size.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import { parseRunSearch } from "../../schemas/run-search-request.ts";
-import { checkFilterSize } from "../../schemas/filter.ts";
+import { checkFilterSize } from "../../schemas/metadata-filter-schema.ts";
 import { mapIterable, paginationHeaders, pickFields } from "../search-results.ts";
 import type { Route } from "../router.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, RUN_FILTER_STATUSES } from "../../schemas/request-schemas.ts";

@@ -1,7 +1,10 @@
 import { HEARTBEAT } from "../../codec/sse.ts";
 import { ServiceError } from "../../model/errors.ts";
 import { eventTestOf } from "../../stream/protocol/event-filter.ts";
-import { mayBeLarge, protocolSse } from "../../stream/protocol/thread-protocol-rendering.ts";
+import {
+  mayHaveLargeProtocolEvents,
+  protocolSseRenderer,
+} from "../../stream/protocol/thread-protocol-rendering.ts";
 import { failureDetailsOf } from "../../schemas/error-to-response.ts";
 import {
   parseCommand,
@@ -14,7 +17,7 @@ import { lastEventIdInHeader } from "../../schemas/stream-params.ts";
 import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
-import { pumpRendered, SSE_HEADERS, streamStart } from "../sse.ts";
+import { pumpRendered, SSE_HEADERS, streamStartHeaders } from "../sse.ts";
 
 /** Routes of the thread-centric protocol (version 2) over HTTP. */
 export function protocolRoutes({
@@ -58,11 +61,11 @@ export function protocolRoutes({
     if (call.reply.aborted) return reader.close();
     const isWanted = eventTestOf(filter);
     const wanted = since ?? reader.cursor;
-    const headers = { ...SSE_HEADERS, ...(isForPeers && streamStart(reader)) };
-    const rendered = protocolSse(reader, (event) => event.seq > wanted && isWanted(event));
+    const headers = { ...SSE_HEADERS, ...(isForPeers && streamStartHeaders(reader)) };
+    const rendered = protocolSseRenderer(reader, (event) => event.seq > wanted && isWanted(event));
     const left = pumpRendered(reader, call.open(headers, HEARTBEAT), rendered, {
       scheduler,
-      memory: { budget, tenant: call.budgetOwner, mayBeLarge },
+      memory: { budget, tenant: call.budgetOwner, mayBeLarge: mayHaveLargeProtocolEvents },
       time: time.share(call.budgetOwner),
       logger,
       traffic,

@@ -1,6 +1,6 @@
 import type { CronOutcome } from "../../model/cron.ts";
 import { isTerminal, type RunRecord } from "../../model/run.ts";
-import type { CronBook } from "../../ports/cron-book.ts";
+import type { CronStorage } from "../../ports/cron-storage.ts";
 import type { Logger } from "../../ports/logger.ts";
 
 /**
@@ -8,12 +8,12 @@ import type { Logger } from "../../ports/logger.ts";
  * of the run and this write, the cron keeps its previous outcome until its next run ends.
  */
 export class CronOutcomes {
-  readonly #book: Pick<CronBook, "change">;
+  readonly #cronStorage: Pick<CronStorage, "change">;
   readonly #logger: Logger;
   readonly #writing = new Set<Promise<void>>();
 
-  constructor(book: Pick<CronBook, "change">, logger: Logger) {
-    this.#book = book;
+  constructor(cronStorage: Pick<CronStorage, "change">, logger: Logger) {
+    this.#cronStorage = cronStorage;
     this.#logger = logger;
   }
 
@@ -35,7 +35,7 @@ export class CronOutcomes {
 
   async #write(tenant: string, cron: string, last_run: CronOutcome): Promise<void> {
     try {
-      await this.#book.change({ tenant, cron }, (now) => now && { ...now, last_run });
+      await this.#cronStorage.change({ tenant, cron }, (now) => now && { ...now, last_run });
     } catch (cause) {
       this.#logger.debug("the outcome of a cron's run could not be stored", { cron, error: String(cause) });
     }

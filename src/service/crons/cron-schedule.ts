@@ -44,6 +44,23 @@ export function firstSlot(schedule: Schedule, after: number): number {
   return slot;
 }
 
+/**
+ * The first `count` slots of a schedule after `after`, without those after `end`. All times are epoch milliseconds; `end` null: no end.
+ * @throws ServiceError `validation.failed`, as {@link firstSlot}
+ */
+export function nextSlots(
+  schedule: Schedule,
+  { after, end, count }: { readonly after: number; readonly end: number | null; readonly count: number },
+): readonly number[] {
+  const slots: number[] = [];
+  let slot: number | null = firstSlot(schedule, after);
+  while (slot !== null && (end === null || slot <= end)) {
+    if (slots.push(slot) === count) break;
+    slot = nextSlot(schedule, slot);
+  }
+  return slots;
+}
+
 const noTimezone = (name: string) =>
   invalidField(
     "timezone",

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../model/json.ts";
 import type { RunRecord } from "../../model/run.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { CronBook, DueCron } from "../../ports/cron-book.ts";
+import type { CronStorage, DueCron } from "../../ports/cron-storage.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 import type { IdempotencyKey } from "../idempotency.ts";
@@ -14,7 +14,7 @@ import { cronRunRequest } from "./cron-run-request.ts";
 
 interface Deps {
   readonly journal: Pick<Journal, "whenWritable">;
-  readonly book: CronBook;
+  readonly cronStorage: CronStorage;
   readonly crons: Pick<Crons, "watch" | "isUseless">;
   /**
    * Returns the functions that start runs, restricted to what the cron's user may do. `user` null: the cron has no user, and there is no
@@ -123,8 +123,8 @@ export class CronWorker {
    * method must be called again; null when nothing is scheduled.
    */
   async #fireAll(): Promise<number | null> {
-    const { book, clock } = this.#deps;
-    const found = await book.next(SLOTS_PER_READ);
+    const { cronStorage, clock } = this.#deps;
+    const found = await cronStorage.next(SLOTS_PER_READ);
     const due = found.filter(({ slot }) => slot <= clock.now());
     const done = await Promise.all(due.map((slot) => this.#handle(slot)));
     if (done.includes(false)) return RETRY_PAUSE_MS;
@@ -135,14 +135,14 @@ export class CronWorker {
 
   /** Fires one cron at one slot (a time of its schedule). Returns false when this must be tried again. */
   async #handle(at: DueCron): Promise<boolean> {
-    const { book, clock, logger } = this.#deps;
+    const { cronStorage, clock, logger } = this.#deps;
     if (this.#stopped) return true;
     try {
-      const cron = await book.find(at);
+      const cron = await cronStorage.find(at);
       // The cron was deleted or changed after the list of due crons was read.
       if (cron === undefined || cron.next !== at.slot) return true;
       const { isOver, ...fired } = await this.#fire(at, cron);
-      await book.change(at, (now) => {
+      await cronStorage.change(at, (now) => {
         if (now === undefined || isOver) return now === undefined ? undefined : null;
         return now.next === at.slot ? { ...advancedCron(now, at.slot, clock.now()), ...fired } : undefined;
       });

@@ -5,11 +5,11 @@ import type { Permits } from "../../model/permitted-resources.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import type { TimeBudget } from "../../ports/time-budget.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { CronBook } from "../../ports/cron-book.ts";
+import type { CronStorage } from "../../ports/cron-storage.ts";
 import type { Engine } from "../../ports/engine.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Assistants } from "../assistants.ts";
-import { SortedPages } from "../sorted-page.ts";
+import { SortedPages } from "../sorted-pages.ts";
 import { storable, storableObject } from "../storable-values.ts";
 import { visibleThread } from "../threads.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
@@ -109,7 +109,7 @@ export interface Crons {
 }
 
 interface Deps {
-  readonly book: CronBook;
+  readonly cronStorage: CronStorage;
   readonly journal: Journal;
   readonly engine: Engine;
   readonly clock: Clock;
@@ -121,7 +121,7 @@ interface Deps {
 }
 
 export function createCrons(parts: Deps): Crons {
-  const { book, journal, clock, newId, assistants, webhooks, budget } = parts;
+  const { cronStorage, journal, clock, newId, assistants, webhooks, budget } = parts;
   let listener: () => void = () => undefined;
   const gone = () => new ServiceError("cron.not_found", "Cron not found");
 
@@ -154,13 +154,13 @@ export function createCrons(parts: Deps): Crons {
       updated_at: now,
     };
     await checkCronRun(parts, tenant, cron, assistant);
-    await book.change({ tenant, cron: cron.cron_id }, () => cron);
+    await cronStorage.change({ tenant, cron: cron.cron_id }, () => cron);
     listener();
     return cron;
   }
 
   async function get(tenant: string, id: string, permits?: Permits): Promise<CronRecord> {
-    return reachable(await book.find({ tenant, cron: id }), permits);
+    return reachable(await cronStorage.find({ tenant, cron: id }), permits);
   }
 
   /** @throws ServiceError `cron.not_found` */
@@ -175,7 +175,7 @@ export function createCrons(parts: Deps): Crons {
 
   async function* found(tenant: string, filter: CronFilter): AsyncGenerator<CronRecord> {
     const wanted = await named(tenant, filter);
-    for await (const cron of book.list(tenant)) if (matchesCron(cron, wanted)) yield cron;
+    for await (const cron of cronStorage.list(tenant)) if (matchesCron(cron, wanted)) yield cron;
   }
 
   /** Replaces the name of a graph in `assistant_id` by the id of the graph's default assistant. */
@@ -209,7 +209,7 @@ export function createCrons(parts: Deps): Crons {
         const cron = merged(await get(tenant, id, permits), settings, clock.now());
         await checkCronRun(parts, tenant, cron, await assistants.resolve(tenant, cron.assistant_id));
       }
-      const changed = await book.change({ tenant, cron: id }, (before) => {
+      const changed = await cronStorage.change({ tenant, cron: id }, (before) => {
         const after = merged(reachable(before, permits), settings, clock.now());
         return isRunChanged && user !== undefined ? { ...after, user } : after;
       });
@@ -218,7 +218,7 @@ export function createCrons(parts: Deps): Crons {
     },
 
     async delete(tenant, id, permits) {
-      await book.change({ tenant, cron: id }, (before) => {
+      await cronStorage.change({ tenant, cron: id }, (before) => {
         reachable(before, permits);
         return null;
       });
@@ -237,7 +237,7 @@ export function createCrons(parts: Deps): Crons {
       for await (const { id } of ordered.from(offset, limit)) {
         if (left-- === 0) break;
         if (share.isSpent()) await share.next();
-        const cron = await book.find({ tenant, cron: id });
+        const cron = await cronStorage.find({ tenant, cron: id });
         // The cron may have been deleted since the scan.
         if (cron !== undefined) crons.push(cron);
       }
@@ -251,15 +251,17 @@ export function createCrons(parts: Deps): Crons {
     },
 
     async deleteOfAssistant(tenant, assistant) {
-      for await (const cron of book.list(tenant)) {
+      for await (const cron of cronStorage.list(tenant)) {
         if (cron.assistant_id === assistant)
-          await book.change({ tenant, cron: cron.cron_id }, (now) => (now === undefined ? undefined : null));
+          await cronStorage.change({ tenant, cron: cron.cron_id }, (now) =>
+            now === undefined ? undefined : null,
+          );
       }
     },
 
     async deleteOfThread({ tenant, thread }) {
-      for (const cron of await book.ofThread(tenant, thread)) {
-        await book.change({ tenant, cron }, (now) => (now?.thread_id === thread ? null : undefined));
+      for (const cron of await cronStorage.ofThread(tenant, thread)) {
+        await cronStorage.change({ tenant, cron }, (now) => (now?.thread_id === thread ? null : undefined));
       }
     },
 

@@ -2,7 +2,7 @@ import type { ItemKey, SearchOp } from "../../model/store-item.ts";
 import type { BudgetShare } from "../../ports/time-budget.ts";
 import type { ItemHead, ItemRecord, StoreItems } from "../../ports/store-items.ts";
 import { refuseOperation } from "./item-limits.ts";
-import { SortedPages } from "../sorted-page.ts";
+import { SortedPages } from "../sorted-pages.ts";
 import { cosine } from "./embedding.ts";
 import type { ItemTest } from "./item-filter.ts";
 import type { ItemPermissionFilter } from "./item-permission.ts";

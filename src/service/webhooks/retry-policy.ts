@@ -36,7 +36,7 @@ const FINAL: ReadonlySet<number> = new Set([400, 405, 410, 411, 413, 414, 415, 4
  * The result of an attempt, by the status of the response; `again` means that the delivery is retried, `never` that it is given up.
  * Redirects are not followed: they would bypass the checks of the URL.
  */
-export function attemptVerdict(status: number): "delivered" | "again" | "never" {
+export function attemptOutcomeOf(status: number): "delivered" | "again" | "never" {
   if (status >= 200 && status < 300) return "delivered";
   if (status >= 300 && status < 400) return "never";
   return FINAL.has(status) ? "never" : "again";

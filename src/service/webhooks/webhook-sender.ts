@@ -5,10 +5,10 @@ import type { Clock } from "../../ports/clock.ts";
 import type { HttpClient } from "../../ports/http-client.ts";
 import type { OutboxEntry } from "../../ports/outbox.ts";
 import type { Headers } from "../../ports/transport.ts";
-import { isAddress, mayReach } from "./addresses.ts";
-import { retryAfter, attemptVerdict } from "./retry-policy.ts";
+import { isAddress, isAllowedAddress } from "./address-check.ts";
+import { retryAfter, attemptOutcomeOf } from "./retry-policy.ts";
 import { signWebhook } from "./signature.ts";
-import { hostOf, NOT_PUBLIC_REASON, urlRefusal } from "./target-check.ts";
+import { hostOf, NOT_PUBLIC_REASON, urlRefusal } from "./webhook-url-check.ts";
 import { toIso } from "../../model/time.ts";
 import { apiRun } from "../api-records.ts";
 
@@ -67,7 +67,7 @@ export async function sendWebhook(
   url.hash = "";
   try {
     const addresses = await addressesOf(client, hostOf(url), signal);
-    if (!own && !addresses.every((address) => mayReach(address, policy.allowInternal))) {
+    if (!own && !addresses.every((address) => isAllowedAddress(address, policy.allowInternal))) {
       return never(null, `The URL ${NOT_PUBLIC_REASON}`);
     }
     // Each attempt uses the next address, because one of them may not work.
@@ -76,7 +76,7 @@ export async function sendWebhook(
     const body = payloadOf(content, clock.now());
     const headers = headersOf(policy, version, id, delivery.attempts + 1, body, clock.now());
     const answer = await client.post({ url, address, headers, body, signal });
-    const verdict = attemptVerdict(answer.status);
+    const verdict = attemptOutcomeOf(answer.status);
     if (verdict === "delivered") return { kind: "delivered" };
     const error = `The receiver answered ${answer.status}`;
     if (verdict === "never") return never(answer.status, error);

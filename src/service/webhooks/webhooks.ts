@@ -5,7 +5,7 @@ import { toIso } from "../../model/time.ts";
 import type { WebhookPolicy } from "../../model/webhook-policy.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { DeliveryKey, DeliveryQuery, Outbox } from "../../ports/outbox.ts";
-import { checkWebhook } from "./target-check.ts";
+import { checkWebhook } from "./webhook-url-check.ts";
 
 export interface Webhooks {
   /**

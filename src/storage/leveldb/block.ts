@@ -13,7 +13,7 @@ export const BLOCK_TRAILER_BYTES = 5;
 /** The last bytes of the footer, at the end of a table. */
 export const TABLE_MAGIC = Buffer.from([0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb]);
 
-export function handleOf(reader: ByteReader): BlockHandle {
+export function readBlockHandle(reader: ByteReader): BlockHandle {
   return { offset: reader.varint(), size: reader.varint() };
 }
 
@@ -64,7 +64,7 @@ export function firstAndLastKeyOf(
   const content = bytes.subarray(offset, end);
   const start = bytes[end] === 0 ? content.subarray(0, KEYS_WITHIN) : unsnappy(content, KEYS_WITHIN);
   if (start.length < KEYS_WITHIN) {
-    const entries = entriesOf(start);
+    const entries = readBlockEntries(start);
     const [first, last] = [entries[0], entries.at(-1)];
     if (first === undefined || last === undefined) throw new FormatError("a block has no entries");
     return [first[0], last[0]];
@@ -89,7 +89,7 @@ export function readBlock(bytes: Buffer, handle: BlockHandle): Buffer {
 }
 
 /** The keys and values of a block. Each key is stored without the bytes at its start that it shares with the previous key. */
-export function entriesOf(block: Buffer): (readonly [key: Buffer, value: Buffer])[] {
+export function readBlockEntries(block: Buffer): (readonly [key: Buffer, value: Buffer])[] {
   if (block.length < 4) throw new FormatError("a block is too short");
   const restarts = block.readUInt32LE(block.length - 4);
   const end = block.length - 4 * (restarts + 1);

@@ -1,6 +1,6 @@
 import { crc32c, findChecksum, maskChecksum } from "./crc32c.ts";
 import { FormatError, userKey } from "./byte-reader.ts";
-import { entriesOf, TABLE_MAGIC, readBlock, BLOCK_TRAILER_BYTES } from "./block.ts";
+import { readBlockEntries, TABLE_MAGIC, readBlock, BLOCK_TRAILER_BYTES } from "./block.ts";
 
 /** A data block with a correct checksum. Its keys are in LevelDB's form, with a sequence number and a type. */
 export interface DataBlock {
@@ -164,7 +164,7 @@ function dataOf(
   { from, to }: TableBounds,
 ): DataBlock | undefined {
   try {
-    const keys = entriesOf(readBlock(bytes, { offset, size })).map(([key]) => key);
+    const keys = readBlockEntries(readBlock(bytes, { offset, size })).map(([key]) => key);
     let before = last;
     for (const key of keys) {
       const text = userKey(key);

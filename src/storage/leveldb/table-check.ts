@@ -1,7 +1,7 @@
 import {
-  entriesOf,
+  readBlockEntries,
   type BlockHandle,
-  handleOf,
+  readBlockHandle,
   hasValidChecksum,
   hasValidChecksumInSteps,
   TABLE_MAGIC,
@@ -50,11 +50,11 @@ export function* checkTable(
     if (footer.length < FOOTER || !footer.subarray(-8).equals(TABLE_MAGIC))
       throw new FormatError("its end is no table's");
     const reader = new ByteReader(footer);
-    const meta = handleOf(reader);
-    const index = handleOf(reader);
-    blocks = entriesOf(readBlock(bytes, index)).map(([key, value]) => [
+    const meta = readBlockHandle(reader);
+    const index = readBlockHandle(reader);
+    blocks = readBlockEntries(readBlock(bytes, index)).map(([key, value]) => [
       userKey(key),
-      handleOf(new ByteReader(value)),
+      readBlockHandle(new ByteReader(value)),
     ]);
     filters = filtersOf(bytes, meta);
   } catch (error) {
@@ -133,7 +133,10 @@ function boundsOf(
 /** The filter blocks and their index. Damage in them loses no key, but lookups may go wrong. */
 function filtersOf(bytes: Buffer, meta: BlockHandle): readonly BlockHandle[] {
   try {
-    return [meta, ...entriesOf(readBlock(bytes, meta)).map(([, value]) => handleOf(new ByteReader(value)))];
+    return [
+      meta,
+      ...readBlockEntries(readBlock(bytes, meta)).map(([, value]) => readBlockHandle(new ByteReader(value))),
+    ];
   } catch {
     return [meta];
   }

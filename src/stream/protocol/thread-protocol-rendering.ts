@@ -6,33 +6,33 @@ import { factSize } from "../fact-size.ts";
 import type { ThreadReader } from "../thread-reader.ts";
 import type { ChunkSlice } from "../rendering.ts";
 import type { ProtocolEvent } from "./protocol-event.ts";
-import { Translator } from "./translator.ts";
+import { ProtocolTranslator } from "./protocol-translator.ts";
 
 /**
  * Makes the function that renders what `reader` returns as protocol events. The reader MUST return the events of each run from the run's
  * first event on.
  */
-export function protocolOf(
+export function protocolRenderer(
   reader: ThreadReader,
 ): (slice: ChunkSlice) => Eventually<readonly ProtocolEvent[]> {
   let of: RunRecord | undefined;
-  let translator: Translator | undefined;
+  let translator: ProtocolTranslator | undefined;
   return (slice) => {
     const { run } = reader;
     if (run === undefined) throw new TypeError("no run is being read");
-    if (translator === undefined || run !== of) translator = new Translator(run);
+    if (translator === undefined || run !== of) translator = new ProtocolTranslator(run);
     of = run;
     if (slice.ended === undefined) return translator.read(slice);
     return translator.end(slice.ended.record, run.seq_base + slice.entry.chunk.first);
   };
 }
 
-/** Like {@link protocolOf}, but renders the `wanted` events as server-sent events. */
-export function protocolSse(
+/** Like {@link protocolRenderer}, but renders the `wanted` events as server-sent events. */
+export function protocolSseRenderer(
   reader: ThreadReader,
   wanted: (event: ProtocolEvent) => boolean,
 ): (slice: ChunkSlice) => Eventually<SseOutput> {
-  const read = protocolOf(reader);
+  const read = protocolRenderer(reader);
   return (slice) =>
     andThen(read(slice), (events) => {
       const text = new SseBatch(false);
@@ -43,9 +43,9 @@ export function protocolSse(
 
 /**
  * True if the protocol events of a slice may be large. Then memory for them is reserved before the slice is translated: a
- * {@link Translator} accepts each fact only once, so the events cannot be dropped and translated again.
+ * {@link ProtocolTranslator} accepts each fact only once, so the events cannot be dropped and translated again.
  */
-export function mayBeLarge({ entry, data }: ChunkSlice): boolean {
+export function mayHaveLargeProtocolEvents({ entry, data }: ChunkSlice): boolean {
   // The weight of a chunk from storage is 0, so its size is estimated below.
   if (entry.weight > 0) return entry.weight > LARGE_OUTPUT;
   let size = 0;

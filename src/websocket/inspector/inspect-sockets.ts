@@ -7,7 +7,7 @@ import type { Socket } from "../../ports/transport.ts";
 import type { InspectScope } from "../../ports/inspector.ts";
 import type { ActorInspection, ServerInspection } from "../../service/actor-inspection.ts";
 import { failureDetailsOf } from "../../schemas/error-to-response.ts";
-import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
+import { ScopeFeed, type ScopeFeedDeps } from "./scope-feed.ts";
 import { InspectorPeer } from "./inspector-peer.ts";
 
 /** The maximum number of inspector sockets that one user may have open at once. All API key holders of a tenant count as one user. */
@@ -24,7 +24,7 @@ interface FeedClient {
   readonly inspection: ActorInspection;
 }
 
-export interface FeedsDeps {
+export interface InspectorFeedsDeps {
   readonly inspection: ServerInspection;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -46,8 +46,8 @@ const FORBIDDEN = 4403;
  * frame.
  */
 export class InspectorFeeds {
-  readonly #deps: FeedsDeps;
-  readonly #feed: FeedDeps;
+  readonly #deps: InspectorFeedsDeps;
+  readonly #feed: ScopeFeedDeps;
   readonly #feeds = new Map<string, ScopeFeed>();
   /** The number of open inspector sockets, by {@link FeedClient.budgetOwner}. */
   readonly #owners = new Map<string, number>();
@@ -55,7 +55,7 @@ export class InspectorFeeds {
   /** The number of feeds that were created for a single user, which makes the names of these feeds unique. */
   #ofUsers = 0;
 
-  constructor(deps: FeedsDeps) {
+  constructor(deps: InspectorFeedsDeps) {
     this.#deps = deps;
     let seq = 0;
     this.#feed = { ...deps, nextSeq: () => ++seq };

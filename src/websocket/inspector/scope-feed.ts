@@ -8,7 +8,7 @@ import type {
   InspectedState,
 } from "../../ports/inspector.ts";
 import type { ServerInspection } from "../../service/actor-inspection.ts";
-import { actorMessage, eventMessage, snapshotMessage, type MessageStamp } from "./messages.ts";
+import { actorMessage, eventMessage, snapshotMessage, type MessageStamp } from "./inspector-messages.ts";
 import type { InspectorPeer } from "./inspector-peer.ts";
 
 /**
@@ -17,7 +17,7 @@ import type { InspectorPeer } from "./inspector-peer.ts";
  */
 const MAX_RECENT_EVENTS = 200;
 
-export interface FeedDeps {
+export interface ScopeFeedDeps {
   readonly inspection: ServerInspection;
   readonly clock: Clock;
   /** Returns the number of the next inspector message of this process. */
@@ -36,13 +36,13 @@ export interface Viewer {
  * all of these peers. The feed stops watching when the last peer leaves.
  */
 export class ScopeFeed implements Inspector {
-  readonly #deps: FeedDeps;
+  readonly #deps: ScopeFeedDeps;
   readonly #scope: InspectScope;
   readonly #viewers = new Set<Viewer>();
   readonly #recent: { readonly text: string; readonly actor: InspectedActor }[] = [];
   #stop: (() => void) | null = null;
 
-  constructor(scope: InspectScope, deps: FeedDeps) {
+  constructor(scope: InspectScope, deps: ScopeFeedDeps) {
     this.#scope = scope;
     this.#deps = deps;
   }

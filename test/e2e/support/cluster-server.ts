@@ -12,7 +12,7 @@ import { systemScheduler } from "../../../src/platform/scheduler.ts";
 import type { PeerAddress } from "../../../src/ports/peers.ts";
 import { type ClusterDatabase, openClusterDatabase } from "../../../src/postgres/cluster-database.ts";
 import { ReplicatedKeyValueStore } from "../../../src/replication/replicated-key-value-store.ts";
-import type { StorageOptions } from "../../../src/storage/open.ts";
+import type { StorageOptions } from "../../../src/storage/open-storage.ts";
 
 /** The environment variable with the URL of the PostgreSQL that `test/e2e/support/cluster-database.ts` has started. */
 export const DATABASE_VARIABLE = "HEDDLE_TEST_POSTGRES";

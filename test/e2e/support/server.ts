@@ -11,7 +11,7 @@ import { systemClock } from "../../../src/platform/clock.ts";
 import { systemScheduler } from "../../../src/platform/scheduler.ts";
 import { noFailpoints } from "../../../src/ports/failpoints.ts";
 import { LevelDbKeyValueStore } from "../../../src/storage/leveldb-key-value-store.ts";
-import { openStorage, type Storage } from "../../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../../src/storage/open-storage.ts";
 import type { Twins } from "../../langgraph/twin.ts";
 import type { ClusterRole } from "./cluster-server.ts";
 import { DelayedKeyValueStore } from "../../storage/delayed-key-value-store.ts";

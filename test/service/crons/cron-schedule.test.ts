@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { firstSlot, nextSlot } from "../../../src/service/crons/cron-schedule.ts";
+import { firstSlot, nextSlot, nextSlots } from "../../../src/service/crons/cron-schedule.ts";
 
 const at = (text: string) => Date.parse(text);
 const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString().slice(0, 16));
@@ -72,6 +72,29 @@ describe("slots", () => {
       expect(days.size, timezone).toBe(count);
       expect(count, timezone).toBeGreaterThanOrEqual(365);
     }
+  });
+});
+
+describe("the next slots", () => {
+  const next = (end: string | null, count: number) =>
+    nextSlots(
+      { schedule: "0 9 * * *", timezone: "Europe/Berlin" },
+      { after: at("2026-03-27T12:00:00Z"), end: end === null ? null : at(end), count },
+    ).map(iso);
+
+  test("are those at which a cron would fire, also where summer begins", () => {
+    expect(next(null, 3)).toEqual(["2026-03-28T08:00", "2026-03-29T07:00", "2026-03-30T07:00"]);
+    expect(next(null, 1)).toEqual(["2026-03-28T08:00"]);
+  });
+
+  test("are none after the end; one at the end is one", () => {
+    expect(next("2026-03-29T07:00:00Z", 3)).toEqual(["2026-03-28T08:00", "2026-03-29T07:00"]);
+    expect(next("2026-03-28T07:59:59Z", 3)).toEqual([]);
+  });
+
+  test("are an error where none ever comes", () => {
+    const never = { schedule: "0 0 30 2 *", timezone: null };
+    expect(() => nextSlots(never, { after: 0, end: null, count: 3 })).toThrow("never comes");
   });
 });
 

@@ -4,7 +4,7 @@ import type { CronRecord } from "../../../src/model/cron.ts";
 import { defaultAssistantId } from "../../../src/model/ids.ts";
 import type { ThreadKey } from "../../../src/model/thread.ts";
 import { TimeBudget } from "../../../src/ports/time-budget.ts";
-import type { CronBook } from "../../../src/ports/cron-book.ts";
+import type { CronStorage } from "../../../src/ports/cron-storage.ts";
 import { CronOutcomes } from "../../../src/service/crons/cron-outcomes.ts";
 import { CronWorker } from "../../../src/service/crons/cron-worker.ts";
 import { createService, type Service } from "../../../src/service/service.ts";
@@ -41,15 +41,15 @@ async function rig({
   kv = new MemoryKeyValueStore(),
   at = START,
   seed = 1,
-  book,
+  cronStorage,
 }: {
   kv?: MemoryKeyValueStore;
   at?: number;
   seed?: number;
-  book?: (book: CronBook) => CronBook;
+  cronStorage?: (cronStorage: CronStorage) => CronStorage;
 } = {}): Promise<Rig> {
   const server = await Server.start(named, { kv, at, seed });
-  const { storage, system, hub, engine, clock, scheduler } = server;
+  const { storage, system, runLogs, engine, clock, scheduler } = server;
   const { journal, catalog, outbox, crons } = storage;
   const policy = readWebhookPolicy({});
   const quiet = createLogger({ clock, level: "error", write: () => undefined });
@@ -67,7 +67,7 @@ async function rig({
     outbox,
     crons,
     engine,
-    hub,
+    runLogs,
     clock,
     budget: new TimeBudget(clock, scheduler),
     newId: server.newId,
@@ -79,7 +79,7 @@ async function rig({
   const logger = { debug: () => undefined, info: line, warn: line, error: line };
   const worker = new CronWorker({
     journal,
-    book: book?.(crons) ?? crons,
+    cronStorage: cronStorage?.(crons) ?? crons,
     crons: service.crons,
     runsOf: () => service.runs,
     clock,
@@ -245,11 +245,11 @@ describe("over a stop and a start", () => {
       const one = await rig({
         kv,
         // The change that advances the cron is never stored: the process is dead by then.
-        book: (book) => ({
-          find: (key) => book.find(key),
-          list: (tenant) => book.list(tenant),
-          ofThread: (tenant, thread) => book.ofThread(tenant, thread),
-          next: (limit) => book.next(limit),
+        cronStorage: (cronStorage) => ({
+          find: (key) => cronStorage.find(key),
+          list: (tenant) => cronStorage.list(tenant),
+          ofThread: (tenant, thread) => cronStorage.ofThread(tenant, thread),
+          next: (limit) => cronStorage.next(limit),
           change: () => {
             firing = true;
             return new Promise(() => undefined);

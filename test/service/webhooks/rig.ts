@@ -1,10 +1,10 @@
-import { newOutboxItem } from "../../../src/model/webhook-delivery.ts";
+import { createDelivery } from "../../../src/model/webhook-delivery.ts";
 import type { HttpClient, OutgoingRequest, OutgoingResponse } from "../../../src/ports/http-client.ts";
 import { createWebhooks } from "../../../src/service/webhooks/webhooks.ts";
 import { WebhookWorker } from "../../../src/service/webhooks/webhook-worker.ts";
 import { noFailpoints } from "../../../src/ports/failpoints.ts";
 import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
-import { openStorage, type Storage } from "../../../src/storage/open.ts";
+import { openStorage, type Storage } from "../../../src/storage/open-storage.ts";
 import { readWebhookPolicy } from "../../../src/config/webhooks.ts";
 import { SimulatedClock } from "../../simulation/clock.ts";
 import { SimulatedRandom } from "../../simulation/random.ts";
@@ -140,7 +140,7 @@ export class Rig {
       kwargs: { ...kwargs({ n }), webhook: url },
       ...more,
     });
-    const owed = newOutboxItem({ run, values: { n }, waiting: null }, url, this.clock.now());
+    const owed = createDelivery({ run, values: { n }, waiting: null }, url, this.clock.now());
     await Promise.all([one.append(), one.append({ runs: [run], outbox: [owed] })]);
   }
 

@@ -1,0 +1,298 @@
+import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
+import { Agent as SecureAgent, request as openSecureRequest } from "node:https";
+import { WebSocket } from "ws";
+import {
+  MISDIRECTED_STATUS,
+  type PeerAddress,
+  PeerLost,
+  type PeerReader,
+  type PeerRequest,
+  type PeerResponse,
+  type Peers,
+  type PeerSocket,
+} from "../ports/peers.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { ReplyHeaders } from "../ports/transport.ts";
+import { PeerResponsiveness } from "./peer-responsiveness.ts";
+
+/** The maximum number of unsent bytes of a WebSocket. If there are more, the connection is terminated at the next message. */
+const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
+
+/** The path of a request that every process responds to at once, which shows that the process does not hang. */
+export const PING_PATH = "/heddle/ping";
+
+/**
+ * TLS options for connections on which both sides prove that they have the same pre-shared key, without certificates. TLS 1.2 is used
+ * because Node does not support pre-shared keys in TLS 1.3.
+ */
+export const SHARED_KEY_TLS = {
+  ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
+  minVersion: "TLSv1.2",
+  maxVersion: "TLSv1.2",
+} as const;
+
+/** The connections to one process of the server. `isUnresponsive`: they were ended because the process hangs. */
+interface PeerConnections {
+  readonly address: PeerAddress;
+  readonly agent: Agent;
+  readonly sockets: Set<WebSocket>;
+  /** The TLS options; undefined for a Unix socket. */
+  readonly secured: object | undefined;
+  readonly responsiveness: PeerResponsiveness;
+  isUnresponsive: boolean;
+}
+
+/**
+ * Connects to the other processes of a server. `addressOf` returns the address of the process that has a shard; undefined while no process
+ * has it. `key`: the pre-shared key; required for network addresses.
+ */
+export function createNodePeers(
+  addressOf: (shard: number) => PeerAddress | undefined,
+  scheduler: Scheduler,
+  key?: Uint8Array,
+): Peers & { /** Breaks the connections to addresses that no shard has any more. */ dropUnused(): void } {
+  const opened = new Map<number, PeerConnections>();
+  const drop = (shard: number, connections: PeerConnections): void => {
+    const { agent, sockets, responsiveness } = connections;
+    if (opened.get(shard) === connections) opened.delete(shard);
+    responsiveness.stop();
+    for (const raw of sockets) raw.terminate();
+    // Waits two turns of the event loop, in which Node reads a response that has arrived already.
+    scheduler.soon(() => scheduler.soon(() => agent.destroy()));
+  };
+  const dropUnused = (): void => {
+    for (const [shard, connections] of opened) {
+      if (!isSameAddress(connections.address, addressOf(shard))) drop(shard, connections);
+    }
+  };
+  const connectionsTo = (shard: number): PeerConnections => {
+    const address = addressOf(shard);
+    if (address === undefined) throw new PeerLost(false, undefined);
+    const known = opened.get(shard);
+    if (known !== undefined && isSameAddress(known.address, address)) return known;
+    if (known !== undefined) drop(shard, known);
+    const secured = "port" in address ? securedBy(key, shard) : undefined;
+    const agent =
+      secured === undefined
+        ? new Agent({ keepAlive: true })
+        : new SecureAgent({ keepAlive: true, ...secured });
+    const connections: PeerConnections = {
+      address,
+      agent,
+      sockets: new Set<WebSocket>(),
+      secured,
+      responsiveness: new PeerResponsiveness({
+        scheduler,
+        ping: () => ping(connections),
+        onUnresponsive: () => {
+          connections.isUnresponsive = true;
+          drop(shard, connections);
+        },
+      }),
+      isUnresponsive: false,
+    };
+    opened.set(shard, connections);
+    return connections;
+  };
+  return {
+    request: async (shard, request, signal) => send(connectionsTo(shard), request, signal),
+    open: async (shard, request, protocol) => openSocket(connectionsTo(shard), request, protocol),
+    dropUnused,
+    close() {
+      for (const [shard, connections] of opened) drop(shard, connections);
+    },
+  };
+}
+
+/**
+ * TLS options for a connection to the process that has a shard. The handshake contains the number of the shard, so that a process that does
+ * not have this shard refuses the connection.
+ */
+function securedBy(key: Uint8Array | undefined, shard: number): object {
+  if (key === undefined) throw new TypeError("processes connect in a network only with a key");
+  return {
+    ...SHARED_KEY_TLS,
+    pskCallback: () => ({ psk: key, identity: String(shard) }),
+    // There is no certificate to check. The pre-shared key replaces it: without the key, the handshake fails.
+    checkServerIdentity: () => undefined,
+  };
+}
+
+function isSameAddress(a: PeerAddress, b: PeerAddress | undefined): boolean {
+  if (b === undefined) return false;
+  if ("path" in a) return "path" in b && a.path === b.path;
+  return "port" in b && a.host === b.host && a.port === b.port;
+}
+
+function openSocket(
+  connections: PeerConnections,
+  { path, headers }: Pick<PeerRequest, "path" | "headers">,
+  protocol: string | undefined,
+): Promise<PeerSocket> {
+  const { address, sockets, secured, responsiveness } = connections;
+  return new Promise((resolve, reject) => {
+    const url = "path" in address ? `ws+unix://${address.path}:${path}` : `wss://${hostOf(address)}${path}`;
+    const options = { headers: headersOf(headers), perMessageDeflate: false, ...secured };
+    const raw = new WebSocket(url, protocol === undefined ? [] : [protocol], options);
+    raw.once("error", (cause: NodeJS.ErrnoException) =>
+      reject(new PeerLost(false, cause, connections.isUnresponsive)),
+    );
+    sockets.add(raw);
+    const end = responsiveness.begin();
+    raw.once("close", () => {
+      sockets.delete(raw);
+      end();
+    });
+    const early: Message[] = [];
+    const keep = (...message: Message) => void early.push(message);
+    raw.on("message", keep);
+    raw.once("open", () => resolve(new NodePeerSocket(raw, early, keep)));
+  });
+}
+
+const hostOf = ({ host, port }: { readonly host: string; readonly port: number }): string =>
+  `${host.includes(":") ? `[${host}]` : host}:${port}`;
+
+/** Encodes header values as UTF-8, because Node can send only the characters of ISO 8859-1. {@link decodeHeaders} decodes them. */
+const headersOf = (headers: ReplyHeaders): { [name: string]: string | string[] } =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      typeof value === "string" ? encodeHeader(value) : value.map(encodeHeader),
+    ]),
+  );
+
+const encodeHeader = (value: string): string =>
+  isAscii(value) ? value : Buffer.from(value, "utf8").toString("latin1");
+
+// oxlint-disable-next-line no-control-regex -- all of ASCII
+const isAscii = (value: string): boolean => /^[\x00-\x7f]*$/.test(value);
+
+export function decodeHeaders({ headers, rawHeaders }: IncomingMessage): void {
+  const decoded = (value: string): string =>
+    isAscii(value) ? value : Buffer.from(value, "latin1").toString("utf8");
+  for (const [name, value] of Object.entries(headers))
+    if (typeof value === "string") headers[name] = decoded(value);
+  for (const [i, value] of rawHeaders.entries()) rawHeaders[i] = decoded(value);
+}
+
+function openOutgoing(
+  { address, agent, secured }: PeerConnections,
+  { method, path, headers }: Pick<PeerRequest, "method" | "path" | "headers">,
+  signal?: AbortSignal,
+): ClientRequest {
+  const where = "path" in address ? { socketPath: address.path } : address;
+  const open = secured === undefined ? openRequest : openSecureRequest;
+  return open({ agent, ...where, method, path, headers: headersOf(headers), ...(signal && { signal }) });
+}
+
+/** Resolves when the process has responded. */
+function ping(connections: PeerConnections): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const out = openOutgoing(connections, { method: "GET", path: PING_PATH, headers: {} });
+    out.on("error", reject);
+    out.on("response", (response) => {
+      response.resume();
+      resolve();
+    });
+    out.end();
+  });
+}
+
+function send(
+  connections: PeerConnections,
+  request: PeerRequest,
+  signal: AbortSignal,
+): Promise<PeerResponse> {
+  const { secured, responsiveness } = connections;
+  const { body } = request;
+  return new Promise((resolve, reject) => {
+    const out = openOutgoing(connections, request, signal);
+    out.once("close", responsiveness.begin());
+    let wasSent = false;
+    out.on("socket", (socket) => {
+      if (out.reusedSocket) wasSent = true;
+      else socket.once(secured === undefined ? "connect" : "secureConnect", () => (wasSent = true));
+    });
+    out.on("error", (cause) => reject(new PeerLost(wasSent, cause, connections.isUnresponsive)));
+    out.on("response", (response) => {
+      if (response.statusCode !== MISDIRECTED_STATUS) return resolve(responseOf(response));
+      response.resume();
+      reject(new PeerLost(false, undefined));
+    });
+    if (body === undefined) out.end();
+    else {
+      out.setHeader("content-length", body.length);
+      out.end(body);
+    }
+  });
+}
+
+function responseOf(response: IncomingMessage): PeerResponse {
+  const headers: { [name: string]: string | readonly string[] } = {};
+  for (const [name, value] of Object.entries(response.headers))
+    if (value !== undefined) headers[name] = value;
+  return {
+    status: response.statusCode ?? 500,
+    headers,
+    read(reader: PeerReader) {
+      response.on("data", (piece: Buffer) => {
+        if (!reader.piece(piece)) response.pause();
+      });
+      response.on("end", () => reader.end());
+      response.on("error", () => undefined);
+      response.on("close", () => {
+        if (!response.complete) reader.broken();
+      });
+    },
+    resume: () => void response.resume(),
+  };
+}
+
+type Message = readonly [data: Buffer, isBinary: boolean];
+
+class NodePeerSocket implements PeerSocket {
+  readonly #raw: WebSocket;
+  readonly #early: readonly Message[];
+  readonly #keep: (...message: Message) => void;
+
+  /** `early`: messages that arrived before {@link onMessage} was called. `keep`: the temporary listener that has collected them. */
+  constructor(raw: WebSocket, early: readonly Message[], keep: (...message: Message) => void) {
+    this.#raw = raw;
+    this.#early = early;
+    this.#keep = keep;
+    raw.on("error", () => undefined);
+  }
+
+  send(message: Uint8Array | string): boolean {
+    if (this.#raw.bufferedAmount > MAX_BUFFERED_BYTES) this.#raw.terminate();
+    else if (this.#raw.readyState === WebSocket.OPEN) this.#raw.send(message);
+    return true;
+  }
+
+  onMessage(listener: (message: Uint8Array | string) => void): void {
+    const take = (...[data, isBinary]: Message) => listener(isBinary ? data : data.toString());
+    this.#raw.off("message", this.#keep);
+    this.#raw.on("message", take);
+    for (const message of this.#early) take(...message);
+  }
+
+  onClose(listener: (code: number, reason: string) => void): void {
+    if (this.#raw.readyState === WebSocket.CLOSED) return listener(1006, "");
+    this.#raw.on("close", (code, reason) => listener(code, reason.toString()));
+  }
+
+  pause(): void {
+    this.#raw.pause();
+  }
+
+  resume(): void {
+    this.#raw.resume();
+  }
+
+  close(code: number, reason: string): void {
+    // A paused connection would not read the answer to the close frame.
+    this.#raw.resume();
+    this.#raw.close(code, reason);
+  }
+}
