@@ -75,6 +75,20 @@ const shared = {
  */
 const versions = process.env["HEDDLE_TEST_LANGGRAPH"]?.split(" ") ?? [];
 
+/** `npm run test:cluster`: the suite of the interface against the first of three nodes of a cluster. */
+const CLUSTER = {
+  test: {
+    ...shared,
+    name: "cluster",
+    include: ["test/e2e/**/*.test.ts"],
+    exclude: [...MEASURED, ...PROCESSES, "**/node_modules/**"],
+    isolate: false,
+    globalSetup: join(import.meta.dirname, "e2e/support/cluster-database.ts"),
+    setupFiles: join(import.meta.dirname, "e2e/support/not-in-a-cluster.ts"),
+  },
+};
+const isCluster = process.env["HEDDLE_TEST_CLUSTER"] !== undefined;
+
 /** Makes the tests, and what they import, use LangGraph.js from another directory. */
 const langGraphFrom = (directory: string): Plugin => ({
   name: "langgraph-from",
@@ -110,29 +124,31 @@ export default defineConfig({
     projects:
       versions.length > 0
         ? versions.map(projectOf)
-        : [
-            {
-              test: {
-                ...shared,
-                name: "together",
-                include: ["test/**/*.test.ts"],
-                exclude: [...MEASURED, BROWSER, ...PROCESSES, "**/node_modules/**"],
-                isolate: false,
+        : isCluster
+          ? [CLUSTER]
+          : [
+              {
+                test: {
+                  ...shared,
+                  name: "together",
+                  include: ["test/**/*.test.ts"],
+                  exclude: [...MEASURED, BROWSER, ...PROCESSES, "**/node_modules/**"],
+                  isolate: false,
+                },
               },
-            },
-            { test: { ...shared, name: "measured", include: MEASURED, isolate: true } },
-            // `npm run test:processes`
-            { test: { ...shared, name: "processes", include: PROCESSES, isolate: false } },
-            // `npm run test:browser`: a third of the time of all tests, and it needs Chromium.
-            {
-              test: {
-                ...shared,
-                name: "browser",
-                include: [BROWSER],
-                isolate: false,
-                globalSetup: join(import.meta.dirname, "browser/pages.ts"),
+              { test: { ...shared, name: "measured", include: MEASURED, isolate: true } },
+              // `npm run test:processes`
+              { test: { ...shared, name: "processes", include: PROCESSES, isolate: false } },
+              // `npm run test:browser`: a third of the time of all tests, and it needs Chromium.
+              {
+                test: {
+                  ...shared,
+                  name: "browser",
+                  include: [BROWSER],
+                  isolate: false,
+                  globalSetup: join(import.meta.dirname, "browser/pages.ts"),
+                },
               },
-            },
-          ],
+            ],
   },
 });

@@ -6,7 +6,7 @@ import { Exposition } from "../metrics/exposition.ts";
 import { mergeHistories } from "../metrics/merged-history.ts";
 import { type MergedStatus, mergeStatuses } from "../metrics/merged-status.ts";
 import { counter, type MetricFamily, gauge, type MetricSample } from "../metrics/metric-family.ts";
-import { cachedFor } from "../metrics/cached-reading.ts";
+import { cachedFor, sharedWhilePending } from "../metrics/cached-reading.ts";
 import { EventLoopLag } from "../metrics/event-loop-lag.ts";
 import { type HistoryReading, MetricsHistory } from "../metrics/metrics-history.ts";
 import { processMetricFamilies } from "../metrics/process-metric-families.ts";
@@ -80,12 +80,15 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   };
   return {
     render: () => exposition.render(),
-    async history() {
+    // A reading takes two seconds while a process hangs, so requests that come meanwhile share it.
+    history: sharedWhilePending(async () => {
       if (shared === undefined) return own.history();
       return mergeHistories(presentAnswers(await readAllShards(shared, own, (metrics) => metrics.history())));
-    },
+    }),
     ...(shared !== undefined && {
-      status: async () => mergeStatuses(await readAllShards(shared, own, (metrics) => metrics.status())),
+      status: sharedWhilePending(async () =>
+        mergeStatuses(await readAllShards(shared, own, (metrics) => metrics.status())),
+      ),
     }),
     own,
     start: () => history.start(),

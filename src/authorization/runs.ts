@@ -134,9 +134,9 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     },
 
     async startAlone(tenant, asked, temporary, options) {
-      const again = own(options?.again);
-      const { request, by } = await decided(undefined, asked, again?.key);
-      return runs.startAlone(tenant, request, temporary, { again, by });
+      // The shard is that of the key as the client gave it, because the request was forwarded to that shard.
+      const { request, by } = await decided(undefined, asked, options?.again?.key);
+      return runs.startAlone(tenant, request, temporary, { again: own(options?.again), by });
     },
 
     async startBatch(tenant, asked) {

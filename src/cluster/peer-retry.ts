@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import { PeerLost } from "../ports/peers.ts";
+import { PeerLost, UNRESPONSIVE_MS } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
 /** The longest time in milliseconds that a request waits for an unreachable process, for example until it has been started again. */
@@ -25,14 +25,19 @@ export class PeerRetry {
 
   /**
    * Waits before the next attempt. `cause`: the error of the last attempt. `repeatable`: whether the request may be carried out twice.
-   * @throws ServiceError `storage.unavailable` after {@link MAX_PEER_RETRY_MS}, or if the request may have been carried out and is not
-   * repeatable; `cause` itself if it is not a {@link PeerLost}
+   * @throws ServiceError `storage.unavailable` after {@link MAX_PEER_RETRY_MS}, if the process hangs, or if the request may have been carried out
+   * and is not repeatable; `cause` itself if it is not a {@link PeerLost}
    */
   async wait(cause: unknown, repeatable: boolean): Promise<void> {
     if (!(cause instanceof PeerLost)) throw cause;
-    if (cause.wasSent && !repeatable) {
-      const message =
-        "The process that has this data has ended; whether the request was carried out is not known";
+    const isUnknown = cause.wasSent && !repeatable;
+    if (isUnknown || cause.isUnresponsive) {
+      // Another attempt would wait for the same process. If another one takes the shard over, the client's next request reaches it.
+      const reason = cause.isUnresponsive
+        ? `has not responded for ${UNRESPONSIVE_MS / 1_000} seconds`
+        : "has ended";
+      const outcome = isUnknown ? "; whether the request was carried out is not known" : "";
+      const message = `The process that has this data ${reason}${outcome}`;
       throw new ServiceError("storage.unavailable", message, { cause });
     }
     const now = this.#clock.mono();

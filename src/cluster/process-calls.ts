@@ -1,6 +1,12 @@
 import { packCall, unpackCall } from "../codec/value-encoding.ts";
 import type { AssistantRecord } from "../model/assistant.ts";
-import { type ErrorCode, type FieldError, type RefusalResponse, ServiceError } from "../model/errors.ts";
+import {
+  type ErrorCode,
+  type FieldError,
+  type RefusalResponse,
+  ServiceError,
+  withCauses,
+} from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { AuthenticatedClient, Peers } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
@@ -64,6 +70,8 @@ interface PlainServiceError {
   readonly message: string;
   readonly fields: readonly FieldError[];
   readonly response: RefusalResponse | undefined;
+  /** The text of the error's cause, for the log of the process that called. The called process logs nothing. */
+  readonly cause: string | undefined;
 }
 
 type Outcome = { readonly value: unknown } | { readonly error: PlainServiceError };
@@ -93,7 +101,8 @@ export function serveCall(
       (cause: unknown): Outcome => {
         if (!(cause instanceof ServiceError)) throw cause;
         const { code, message, fields, response } = cause;
-        return { error: { code, message, fields, response } };
+        const text = cause.cause === undefined ? undefined : withCauses(cause.cause);
+        return { error: { code, message, fields, response, cause: text } };
       },
     )
     .then(async (outcome) => [statusOf(outcome), await packCall(outcome)] as const)
@@ -182,8 +191,8 @@ function callPeer(deps: CallDeps, shard: number, client: AuthenticatedClient, ca
       throw new Error(`a process of this server failed: ${String(bytes)}`);
     const outcome = unpackCall(bytes) as Outcome;
     if ("value" in outcome) return outcome.value;
-    const { code, message, fields, response: refusal } = outcome.error;
-    throw new ServiceError(code, message, { fields, ...(refusal && { response: refusal }) });
+    const { code, message, fields, response: refusal, cause } = outcome.error;
+    throw new ServiceError(code, message, { fields, cause, ...(refusal && { response: refusal }) });
   };
   if (call.part === "metrics") return askOnce(deps.scheduler, ask);
   return callWithRetry(deps, !ONCE.has(`${call.part}.${call.name}`), () => ask(new AbortController().signal));

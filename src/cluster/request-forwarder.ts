@@ -117,22 +117,65 @@ async function join(
   };
   if (isClosed) return end();
   socket.onClose(end);
+  const client = new PacedSocket(socket, opened);
   let left = opened.length;
   for (const peer of opened) {
-    peer.onMessage((message) => void socket.send(message));
+    peer.onMessage((message) => client.send(message));
     peer.onClose((code, reason) => {
       left--;
       // A feed of all shards is incomplete without one of the processes. The client's socket is closed, so that the client connects again,
       // to all processes.
-      if (code === LOST) socket.close(GOING_AWAY, "");
+      if (code === LOST) client.close(GOING_AWAY, "");
       // RFC 6455 reserves some codes, such as 1006. They may not be sent, so GOING_AWAY replaces them.
-      else if (left === 0) socket.close(isSendable(code) ? code : GOING_AWAY, reason);
+      else if (left === 0) client.close(isSendable(code) ? code : GOING_AWAY, reason);
     });
   }
   send = (message) => {
     for (const peer of opened) peer.send(message);
   };
   for (const message of early) send(message);
+}
+
+/**
+ * Passes messages of other processes on to a client at the speed of the client. While the client does not keep up, the connections to the
+ * processes are paused, so that they send no more, as to a client of their own.
+ */
+class PacedSocket {
+  readonly #socket: Socket;
+  readonly #peers: readonly PeerSocket[];
+  #isBlocked = false;
+  /** Messages that came while the client did not keep up: few, because the connections are paused meanwhile. */
+  #held: (Uint8Array | string)[] = [];
+  /** The close code and reason for the client, if the last connection has ended while messages were held. */
+  #end: readonly [code: number, reason: string] | undefined;
+
+  constructor(socket: Socket, peers: readonly PeerSocket[]) {
+    this.#socket = socket;
+    this.#peers = peers;
+    socket.onDrain(() => this.#drained());
+  }
+
+  send(message: Uint8Array | string): void {
+    if (this.#isBlocked) return void this.#held.push(message);
+    if (this.#socket.send(message)) return;
+    this.#isBlocked = true;
+    for (const peer of this.#peers) peer.pause();
+  }
+
+  close(code: number, reason: string): void {
+    if (this.#held.length > 0) this.#end ??= [code, reason];
+    else this.#socket.close(code, reason);
+  }
+
+  #drained(): void {
+    this.#isBlocked = false;
+    const held = this.#held;
+    this.#held = [];
+    for (const message of held) this.send(message);
+    if (this.#end !== undefined) this.close(...this.#end);
+    if (this.#isBlocked) return;
+    for (const peer of this.#peers) peer.resume();
+  }
 }
 
 /** Sends one request to another process, and passes the response on to the client. */

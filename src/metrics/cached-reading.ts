@@ -19,3 +19,9 @@ export function cachedFor<T>(ms: number, clock: Clock, read: () => Promise<T>): 
     return pending;
   };
 }
+
+/** Returns a function that calls the expensive `read`. Calls while it reads share its result; a later call reads again. */
+export function sharedWhilePending<T>(read: () => Promise<T>): () => Promise<T> {
+  let pending: Promise<T> | undefined;
+  return () => (pending ??= read().finally(() => (pending = undefined)));
+}

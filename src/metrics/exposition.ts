@@ -1,5 +1,6 @@
 import type { Counter, Gauge, Registry } from "prom-client";
 import type { Logger } from "../ports/logger.ts";
+import { sharedWhilePending } from "./cached-reading.ts";
 import type { MetricFamily, MetricReading } from "./metric-family.ts";
 import { presentAnswers, type MultiProcessMetrics } from "./multi-process-metrics.ts";
 
@@ -20,7 +21,6 @@ export class Exposition {
   readonly #logger: Logger;
   readonly #shared: MultiProcessMetrics | undefined;
   #registry: Promise<Registry> | undefined;
-  #rendering: Promise<MetricsResponse> | undefined;
 
   /** @param shared absent: this process is the whole server */
   constructor(families: readonly MetricFamily[], logger: Logger, shared?: MultiProcessMetrics) {
@@ -36,9 +36,7 @@ export class Exposition {
   }
 
   /** Renders the metrics of the whole server. Calls while it renders get the same result. */
-  render(): Promise<MetricsResponse> {
-    return (this.#rendering ??= this.#render().finally(() => (this.#rendering = undefined)));
-  }
+  readonly render: () => Promise<MetricsResponse> = sharedWhilePending(() => this.#render());
 
   async #render(): Promise<MetricsResponse> {
     const own = await (this.#registry ??= this.#register());

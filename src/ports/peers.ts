@@ -36,6 +36,9 @@ export interface PeerResponse {
 /** A WebSocket to another process. */
 export type PeerSocket = Pick<Socket, "send" | "onMessage" | "close"> & {
   onClose(listener: (code: number, reason: string) => void): void;
+  /** Stops reading from the connection, so that the other process sends no more. A few messages that were read already may still come. */
+  pause(): void;
+  resume(): void;
 };
 
 /**
@@ -50,22 +53,31 @@ export const MISDIRECTED_STATUS = 421;
  */
 export const STREAM_START_HEADER = "x-heddle-stream-start";
 
+/** The time in milliseconds after which a process that responds to nothing is taken to hang. */
+export const UNRESPONSIVE_MS = 8_000;
+
 /** The error for a request to another process that did not answer it. */
 export class PeerLost extends Error {
   override readonly name = "PeerLost";
   /** True if the process may have received the request. Then it may also have executed it. */
   readonly wasSent: boolean;
+  /** True if the process hangs: it has responded to nothing for {@link UNRESPONSIVE_MS}. */
+  readonly isUnresponsive: boolean;
 
-  constructor(wasSent: boolean, cause: unknown) {
+  constructor(wasSent: boolean, cause: unknown, isUnresponsive = false) {
     super("a process of this server does not answer", { cause });
     this.wasSent = wasSent;
+    this.isUnresponsive = isUnresponsive;
   }
 }
 
 /** The address at which a process accepts requests of the other processes of this server: a Unix socket, or a host and port. */
 export type PeerAddress = { readonly path: string } | { readonly host: string; readonly port: number };
 
-/** The connections to the other processes of this server. Each process has one shard, which is a part of the threads and their data. */
+/**
+ * The connections to the other processes of this server. Each process has one shard, which is a part of the threads and their data. A
+ * process that responds to nothing for {@link UNRESPONSIVE_MS} is lost: its pending requests fail, and its sockets are closed.
+ */
 export interface Peers {
   /** Sends a request to the process that has the shard. @throws PeerLost if that process does not answer */
   request(shard: number, request: PeerRequest, signal: AbortSignal): Promise<PeerResponse>;

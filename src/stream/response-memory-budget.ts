@@ -29,7 +29,13 @@ const MIN_RECORDS = 64;
 /** The memory use of one tenant's responses. */
 interface TenantUsage {
   bytes: number;
+  /** The number of responses that were let in to read a value, and have not read it yet. */
   reading: number;
+  /**
+   * The number of reads in progress, through {@link ResponseMemoryBudget.read}. Apart from `reading`, because a response that was let in may
+   * need such a read: if it had to wait for the others that were let in, which need one too, all of them would wait forever.
+   */
+  loading: number;
   /** The bytes of the last value that was read for this tenant. Each value that is being read is assumed to be as large. */
   expected: number;
   /** The number of the tenant's responses and reads in progress. When it is 0, this record may be dropped. */
@@ -72,11 +78,11 @@ export class ResponseMemoryBudget {
    */
   read<T>(tenant: string, read: () => Eventually<T>): Eventually<T> {
     const use = this.#open(tenant);
-    if (use.reading >= this.#limits.reads)
+    if (use.loading >= this.#limits.reads)
       return new Promise<void>((resolve) => use.reads.push(resolve))
         .then(read)
         .finally(() => this.#hasRead(tenant, use));
-    use.reading++;
+    use.loading++;
     let value: Eventually<T>;
     try {
       value = read();
@@ -90,7 +96,7 @@ export class ResponseMemoryBudget {
   }
 
   #hasRead(tenant: string, use: TenantUsage): void {
-    use.reading--;
+    use.loading--;
     this.#close(tenant, use);
     this.#admit(use);
   }
@@ -105,8 +111,9 @@ export class ResponseMemoryBudget {
    */
   hasMemory({ use, bytes }: ResponseMemoryShare): boolean {
     const { tenant, all, reads } = this.#limits;
-    if (use.reading >= reads) return false;
-    const more = use.reading * use.expected;
+    const reading = use.reading + use.loading;
+    if (reading >= reads) return false;
+    const more = reading * use.expected;
     const used = use.bytes + more;
     if (used === bytes || used < tenant / FAIR_PART) return true;
     return used < tenant && this.#bytes + more < all;
@@ -127,8 +134,8 @@ export class ResponseMemoryBudget {
 
   #admit(use: TenantUsage): void {
     // Reads are admitted before responses, because responses may wait for the results of reads.
-    while (use.reads.length > 0 && use.reading < this.#limits.reads) {
-      use.reading++;
+    while (use.reads.length > 0 && use.loading < this.#limits.reads) {
+      use.loading++;
       use.reads.shift()?.();
     }
     for (let first = use.waiting[0]; first !== undefined && this.hasMemory(first); first = use.waiting[0]) {
@@ -142,7 +149,7 @@ export class ResponseMemoryBudget {
     if (use === undefined)
       this.#tenants.set(
         tenant,
-        (use = { bytes: 0, reading: 0, expected: 0, shares: 0, waiting: [], reads: [] }),
+        (use = { bytes: 0, reading: 0, loading: 0, expected: 0, shares: 0, waiting: [], reads: [] }),
       );
     use.shares++;
     return use;

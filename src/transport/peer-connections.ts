@@ -1,4 +1,4 @@
-import { Agent, type IncomingMessage, request as openRequest } from "node:http";
+import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
 import { Agent as SecureAgent, request as openSecureRequest } from "node:https";
 import { WebSocket } from "ws";
 import {
@@ -13,9 +13,13 @@ import {
 } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ReplyHeaders } from "../ports/transport.ts";
+import { PeerResponsiveness } from "./peer-responsiveness.ts";
 
 /** The maximum number of unsent bytes of a WebSocket. If there are more, the connection is terminated at the next message. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
+
+/** The path of a request that every process responds to at once, which shows that the process does not hang. */
+export const PING_PATH = "/heddle/ping";
 
 /**
  * TLS options for connections on which both sides prove that they have the same pre-shared key, without certificates. TLS 1.2 is used
@@ -27,13 +31,15 @@ export const SHARED_KEY_TLS = {
   maxVersion: "TLSv1.2",
 } as const;
 
-/** The connections to one process of the server. */
+/** The connections to one process of the server. `isUnresponsive`: they were ended because the process hangs. */
 interface PeerConnections {
   readonly address: PeerAddress;
   readonly agent: Agent;
   readonly sockets: Set<WebSocket>;
   /** The TLS options; undefined for a Unix socket. */
   readonly secured: object | undefined;
+  readonly responsiveness: PeerResponsiveness;
+  isUnresponsive: boolean;
 }
 
 /**
@@ -46,8 +52,10 @@ export function createNodePeers(
   key?: Uint8Array,
 ): Peers & { /** Breaks the connections to addresses that no shard has any more. */ dropUnused(): void } {
   const opened = new Map<number, PeerConnections>();
-  const drop = (shard: number, { agent, sockets }: PeerConnections): void => {
-    opened.delete(shard);
+  const drop = (shard: number, connections: PeerConnections): void => {
+    const { agent, sockets, responsiveness } = connections;
+    if (opened.get(shard) === connections) opened.delete(shard);
+    responsiveness.stop();
     for (const raw of sockets) raw.terminate();
     // Waits two turns of the event loop, in which Node reads a response that has arrived already.
     scheduler.soon(() => scheduler.soon(() => agent.destroy()));
@@ -68,7 +76,21 @@ export function createNodePeers(
       secured === undefined
         ? new Agent({ keepAlive: true })
         : new SecureAgent({ keepAlive: true, ...secured });
-    const connections = { address, agent, sockets: new Set<WebSocket>(), secured };
+    const connections: PeerConnections = {
+      address,
+      agent,
+      sockets: new Set<WebSocket>(),
+      secured,
+      responsiveness: new PeerResponsiveness({
+        scheduler,
+        ping: () => ping(connections),
+        onUnresponsive: () => {
+          connections.isUnresponsive = true;
+          drop(shard, connections);
+        },
+      }),
+      isUnresponsive: false,
+    };
     opened.set(shard, connections);
     return connections;
   };
@@ -103,17 +125,24 @@ function isSameAddress(a: PeerAddress, b: PeerAddress | undefined): boolean {
 }
 
 function openSocket(
-  { address, sockets, secured }: PeerConnections,
+  connections: PeerConnections,
   { path, headers }: Pick<PeerRequest, "path" | "headers">,
   protocol: string | undefined,
 ): Promise<PeerSocket> {
+  const { address, sockets, secured, responsiveness } = connections;
   return new Promise((resolve, reject) => {
     const url = "path" in address ? `ws+unix://${address.path}:${path}` : `wss://${hostOf(address)}${path}`;
     const options = { headers: headersOf(headers), perMessageDeflate: false, ...secured };
     const raw = new WebSocket(url, protocol === undefined ? [] : [protocol], options);
-    raw.once("error", (cause: NodeJS.ErrnoException) => reject(new PeerLost(false, cause)));
+    raw.once("error", (cause: NodeJS.ErrnoException) =>
+      reject(new PeerLost(false, cause, connections.isUnresponsive)),
+    );
     sockets.add(raw);
-    raw.once("close", () => sockets.delete(raw));
+    const end = responsiveness.begin();
+    raw.once("close", () => {
+      sockets.delete(raw);
+      end();
+    });
     const early: Message[] = [];
     const keep = (...message: Message) => void early.push(message);
     raw.on("message", keep);
@@ -147,21 +176,45 @@ export function decodeHeaders({ headers, rawHeaders }: IncomingMessage): void {
   for (const [i, value] of rawHeaders.entries()) rawHeaders[i] = decoded(value);
 }
 
-function send(
+function openOutgoing(
   { address, agent, secured }: PeerConnections,
-  { method, path, headers, body }: PeerRequest,
+  { method, path, headers }: Pick<PeerRequest, "method" | "path" | "headers">,
+  signal?: AbortSignal,
+): ClientRequest {
+  const where = "path" in address ? { socketPath: address.path } : address;
+  const open = secured === undefined ? openRequest : openSecureRequest;
+  return open({ agent, ...where, method, path, headers: headersOf(headers), ...(signal && { signal }) });
+}
+
+/** Resolves when the process has responded. */
+function ping(connections: PeerConnections): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const out = openOutgoing(connections, { method: "GET", path: PING_PATH, headers: {} });
+    out.on("error", reject);
+    out.on("response", (response) => {
+      response.resume();
+      resolve();
+    });
+    out.end();
+  });
+}
+
+function send(
+  connections: PeerConnections,
+  request: PeerRequest,
   signal: AbortSignal,
 ): Promise<PeerResponse> {
+  const { secured, responsiveness } = connections;
+  const { body } = request;
   return new Promise((resolve, reject) => {
-    const where = "path" in address ? { socketPath: address.path } : address;
-    const open = secured === undefined ? openRequest : openSecureRequest;
-    const out = open({ agent, ...where, method, path, headers: headersOf(headers), signal });
+    const out = openOutgoing(connections, request, signal);
+    out.once("close", responsiveness.begin());
     let wasSent = false;
     out.on("socket", (socket) => {
       if (out.reusedSocket) wasSent = true;
       else socket.once(secured === undefined ? "connect" : "secureConnect", () => (wasSent = true));
     });
-    out.on("error", (cause) => reject(new PeerLost(wasSent, cause)));
+    out.on("error", (cause) => reject(new PeerLost(wasSent, cause, connections.isUnresponsive)));
     out.on("response", (response) => {
       if (response.statusCode !== MISDIRECTED_STATUS) return resolve(responseOf(response));
       response.resume();
@@ -229,7 +282,17 @@ class NodePeerSocket implements PeerSocket {
     this.#raw.on("close", (code, reason) => listener(code, reason.toString()));
   }
 
+  pause(): void {
+    this.#raw.pause();
+  }
+
+  resume(): void {
+    this.#raw.resume();
+  }
+
   close(code: number, reason: string): void {
+    // A paused connection would not read the answer to the close frame.
+    this.#raw.resume();
     this.#raw.close(code, reason);
   }
 }

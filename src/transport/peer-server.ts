@@ -7,7 +7,7 @@ import type { Cancel } from "../ports/scheduler.ts";
 import type { Handlers, TransportOptions } from "../ports/transport.ts";
 import { MAX_HEAD_BYTES } from "./transport-limits.ts";
 import { createNodeHandler } from "./node-handler.ts";
-import { decodeHeaders, SHARED_KEY_TLS } from "./peer-connections.ts";
+import { decodeHeaders, PING_PATH, SHARED_KEY_TLS } from "./peer-connections.ts";
 
 export interface PeerServer {
   readonly address: PeerAddress;
@@ -78,6 +78,7 @@ export async function openPeerServer(
       connections.set(socket, false);
       if (isClosing) endIdle(socket);
     });
+    if (raw.url === PING_PATH) return void response.writeHead(204).end();
     decodeHeaders(raw);
     handler.request(raw, response);
   });

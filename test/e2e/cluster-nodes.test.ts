@@ -5,6 +5,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { shardOf } from "../../src/model/shard-of.ts";
 import { build, heddle, heddleBeside, Running } from "../config/process.ts";
 import { connect, Home } from "../config/project.ts";
+import { all, streamOf } from "./support/protocol.ts";
+import { dial, type Frame } from "./support/sockets.ts";
 import { events, get, openGet, openPost, postJson, type Sent } from "./support/wire.ts";
 import { type PostgresServer, startPostgres, urlOf } from "../postgres/postgres-server.ts";
 
@@ -229,7 +231,7 @@ async function readStream(response: Promise<Response>, last?: string): Promise<r
 }
 
 /** The steps whose updates the events show. */
-const stepsIn = (sent: readonly Sent[]): readonly number[] =>
+const stepsIn = (sent: readonly Pick<Sent, "event" | "data">[]): readonly number[] =>
   sent.flatMap(({ event, data }) =>
     event === "updates" ? (data as { step: { log: number[] } }).step.log : [],
   );
@@ -281,6 +283,81 @@ test.each([
       expect(sent.map(({ event }) => event)).not.toContain("error");
     }
     await expect.poll(() => client.threads.count({ status: "idle" })).toBe(paths.length);
+  },
+);
+
+/**
+ * Reads a socket that connects again with the last event that it has, as the dashboard does, until it has shown the end, or is closed
+ * because there are no more events. `codes`: the close codes of its connections.
+ */
+async function followed(address: string, isEnd: (frame: Frame) => boolean) {
+  const codes: number[] = [];
+  const frames: Frame[] = [];
+  for (;;) {
+    const last = frames.at(-1)?.id ?? "-1";
+    // oxlint-disable-next-line no-await-in-loop -- one connection after the other
+    const socket = await dial(`${address}&last_event_id=${last}`);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await socket.until((so) => so.frames.some(isEnd)).catch(() => undefined);
+    frames.push(...socket.frames);
+    if (frames.some(isEnd)) return { frames, codes };
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const { code } = await socket.closed;
+    if (code === 1000) return { frames, codes };
+    codes.push(code);
+  }
+}
+
+/** The steps whose updates the events of the official thread protocol show. */
+const protocolStepsIn = (
+  sent: readonly { readonly method: string; readonly params: { readonly data: unknown } }[],
+): readonly number[] =>
+  sent.flatMap(({ method, params }) => (method === "updates" ? (params.data as { log: number[] }).log : []));
+
+test.each([
+  ["killed", "SIGKILL", 1001],
+  ["stopped", "SIGTERM", 1012],
+] as const)(
+  "sockets through another node are closed when their node is %s, and clients that connect again miss and repeat nothing",
+  async (how, signal, code) => {
+    const schema = `sockets_${how}`;
+    const a = await start("a", { schema });
+    const { url } = await start("b", { schema });
+    const client = new Client({ apiUrl: url });
+    const ids = idsOf(1);
+    await Promise.all(ids.map((id) => client.threads.create({ threadId: id })));
+    const own = await Promise.all(
+      ids.map(async (threadId) => {
+        const { thread } = streamOf(url, "websocket", "count", threadId, client);
+        return { thread, updates: await thread.subscribe({ channels: ["updates", "lifecycle"] }) };
+      }),
+    );
+    const feed = await dial(`${url}/inspect`);
+    const runs = await Promise.all(
+      own.map(async ({ thread }) => ((await thread.run.start({ input: {} })) as { run_id: string }).run_id),
+    );
+    const first = own.map(({ updates }) => all(updates));
+    const single = runs.map((run, i) =>
+      followed(`${url}/threads/${ids[i]}/runs/${run}/stream?stream_mode=updates`, () => false),
+    );
+    const isLast = ({ data }: Frame) => JSON.stringify(data).includes(`[${STEPS}]`);
+    const threads = ids.map((id) => followed(`${url}/threads/${id}/stream?stream_mode=updates`, isLast));
+    await setTimeout(150);
+    await a.stop(signal);
+    expect((await Promise.all(first)).map(protocolStepsIn)).toEqual(ids.map(() => counted));
+    // On the sockets that were opened before the move.
+    await Promise.all(own.map(({ thread }) => thread.run.start({ input: {} })));
+    const second = own.map(({ updates }) => all(updates));
+    expect((await Promise.all(second)).map(protocolStepsIn)).toEqual(ids.map(() => [STEPS]));
+
+    for (const { frames } of await Promise.all(single)) expect(stepsIn(frames)).toEqual(counted);
+    for (const { frames, codes } of await Promise.all(threads)) {
+      expect(stepsIn(frames)).toEqual([...counted, STEPS]);
+      const numbers = frames.map(({ id }) => Number(id));
+      expect(numbers).toEqual([...new Set(numbers)].toSorted((one, two) => one - two));
+      expect(codes).toEqual([code]);
+    }
+    expect((await feed.closed).code).toBe(1001);
   },
 );
 

@@ -8,7 +8,7 @@ import { build, heddle, Running } from "../config/process.ts";
 import { connect, Home } from "../config/project.ts";
 import { lines } from "./support/clients.ts";
 import { inspect } from "./support/inspected.ts";
-import { dial } from "./support/sockets.ts";
+import { dial, type Dialed } from "./support/sockets.ts";
 
 const SHARDS = 2;
 const STEPS = 12;
@@ -235,6 +235,26 @@ describe("processes that share a port", () => {
     }
   });
 
+  test("send a socket no more than its client takes, and then everything", async () => {
+    const client = connect(server);
+    const [thread = ""] = (await threadsOf(client, 1)).flat();
+    // Each of its steps sends the whole state.
+    const input = { log: ["x".repeat(1_000_000)] };
+    await client.runs.wait(thread, "count", { input });
+    const dialed = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        dial(`${server.url}/threads/${thread}/stream?last_event_id=-1&stream_mode=values`),
+      ),
+    );
+    const [first, ...others] = dialed;
+    for (const { socket } of others) socket.pause();
+    const isWhole = ({ frames }: Dialed) => frames.at(-1)?.event === "run_done";
+    await first?.until(isWhole);
+    for (const { socket } of others) socket.resume();
+    const all = await Promise.all(others.map((one) => one.until(isWhole)));
+    for (const { frames } of all) expect(frames).toEqual(first?.frames);
+  });
+
   test("pass on large requests and responses", async () => {
     const client = connect(server);
     const name = "x".repeat(3_000_000);
@@ -313,6 +333,38 @@ describe("processes that share a port", () => {
       .toContain('\nheddle_shard_up{shard="1"} 1\n');
   });
 
+  test("answer requests that need a process that hangs with 503, and serve all others", async () => {
+    const client = connect(server);
+    const [own, other] = [idIn(0), idIn(1)];
+    await Promise.all([own, other].map((id) => client.threads.create({ threadId: id })));
+    const end = await client.runs.wait(other, "where", { input: { name: "hung" } });
+    const { pid } = end as { pid: number };
+    process.kill(pid, "SIGSTOP");
+    try {
+      const answers = await Promise.all([
+        // Needs all shards, so the process that has the request calls the others.
+        firstAnswer(`${server.url}/threads/search`, { method: "POST", body: "{}" }),
+        // These are forwarded as they are.
+        firstAnswer(`${server.url}/threads/${other}`),
+        firstAnswer(`${server.url}/threads/${other}/state`, { method: "POST", body: '{"values":{}}' }),
+      ]);
+      for (const { status, headers, body } of answers) {
+        expect([status, headers.get("retry-after"), JSON.parse(body)]).toMatchObject([
+          503,
+          "1",
+          { code: "storage.unavailable", detail: expect.stringContaining("has not responded for 8 seconds") },
+        ]);
+      }
+      expect(JSON.parse(answers[2]?.body ?? "")).toMatchObject({
+        detail: expect.stringContaining("whether the request was carried out is not known"),
+      });
+      expect(await firstAnswer(`${server.url}/threads/${own}`)).toMatchObject({ status: 200 });
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    await expect.poll(async () => (await firstAnswer(`${server.url}/threads/${other}`)).status).toBe(200);
+  });
+
   test("answer errors as one server does", async () => {
     const missing = await Promise.all(
       [0, 1].map(async (shard) => (await fetch(`${server.url}/threads/${idIn(shard)}`)).status),
@@ -345,16 +397,20 @@ interface History {
 const json = async <T>(url: string, headers: Record<string, string> = {}): Promise<T> =>
   (await (await fetch(url, { headers })).json()) as T;
 
+const anyAnswer = async (url: string): Promise<string> => (await firstAnswer(url, {}, { ms: 8_000 })).body;
+
 /**
- * Asks over several new connections, because a stopped process gets some of them and does not answer. Fails if no answer comes within a few
- * seconds.
+ * Asks over several new connections, because a stopped process gets some of them and does not answer. Fails if no answer comes within `ms`
+ * milliseconds.
  */
-async function anyAnswer(url: string): Promise<string> {
+async function firstAnswer(url: string, request: RequestInit = {}, { ms = 25_000, times = 16 } = {}) {
   const others = new AbortController();
-  const signal = AbortSignal.any([others.signal, AbortSignal.timeout(8_000)]);
-  const asked = Array.from({ length: 16 }, async () =>
-    (await fetch(url, { headers: { connection: "close" }, signal })).text(),
-  );
+  const signal = AbortSignal.any([others.signal, AbortSignal.timeout(ms)]);
+  const headers = { ...request.headers, connection: "close", "content-type": "application/json" };
+  const asked = Array.from({ length: times }, async () => {
+    const answer = await fetch(url, { ...request, headers, signal });
+    return { status: answer.status, headers: answer.headers, body: await answer.text() };
+  });
   try {
     return await Promise.any(asked);
   } finally {
@@ -402,6 +458,7 @@ export const auth = new Auth()
     return { identity, permissions: [] };
   })
   .on("*", ({ value, user }) => {
+    if ("metadata" in value && value.metadata?.broken === true) throw new Error("the rule is broken");
     if ("metadata" in value) value.metadata = { ...value.metadata, owner: user.identity };
     return { owner: user.identity };
   });
@@ -437,6 +494,50 @@ test("a user has what is theirs in all shards, and nothing else", async () => {
   expect(new Set(anonymous)).toEqual(new Set([401]));
   const socket = await dial(`${server.url}/threads/${others[0]}/stream`, { headers: { "x-user": "alice" } });
   expect((await socket.closed).code).toBeGreaterThan(4000);
+});
+
+test("the cause of an error is logged, whichever process has it", async () => {
+  const server = await start(home.data("broken-rule"), {}, undefined, withAuth);
+  for (let i = 0; i < 8; i++) {
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    const { status, body } = await firstAnswer(
+      `${server.url}/threads`,
+      {
+        method: "POST",
+        headers: { "x-user": "alice" },
+        body: JSON.stringify({ thread_id: idIn(1), metadata: { broken: true } }),
+      },
+      { times: 1 },
+    );
+    expect([status, JSON.parse(body)]).toMatchObject([500, { code: "auth.failed" }]);
+    expect(body).not.toContain("the rule is broken");
+  }
+  await server.printed("the rule is broken", 8);
+});
+
+test("a user's runs without a thread are in the shard that their idempotency key names", async () => {
+  const server = await start(home.data("threadless"), {}, undefined, withAuth);
+  for (let i = 0; i < 8; i++) {
+    const asked = () =>
+      fetch(`${server.url}/runs/wait`, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          "x-user": "alice",
+          "idempotency-key": `key ${i}`,
+          connection: "close",
+        },
+        body: JSON.stringify({ assistant_id: "where", input: { name: "hers" }, on_completion: "keep" }),
+      });
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    const answers = await Promise.all([asked(), asked()]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    const [run = "", again] = answers.map(({ headers }) => headers.get("content-location"));
+    expect(again).toBe(run);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const found = await fetch(`${server.url}${run}/join`, { headers: { "x-user": "alice" } });
+    expect(found.status).toBe(200);
+  }
 });
 
 test("a process that is killed is started again; nothing acknowledged is lost, and runs go on", async () => {

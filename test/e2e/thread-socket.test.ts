@@ -109,6 +109,22 @@ describeOverEachTransport("the thread's socket", (transport) => {
     }
   });
 
+  test("several that read large states at the same time get everything", async () => {
+    const { url, thread, address, run, ended } = await start();
+    const large = { log: ["x".repeat(1_000_000)] };
+    const runs: string[] = [];
+    for (let i = 0; i < 4; i++) runs.push(await ended(await run("echo", large)));
+    const expected = await all(url, thread, runs, "?stream_mode=values");
+    const sockets = await Promise.all(
+      Array.from({ length: 8 }, () => dial(`${address}?last_event_id=-1&stream_mode=values`)),
+    );
+    for (const socket of sockets) {
+      await socket.until(({ frames }) => frames.length >= expected.length);
+      expect(socket.frames).toHaveLength(expected.length);
+      expectEqual(socket.frames, expected);
+    }
+  });
+
   test("without an id: the run in progress from its start, and what follows", async () => {
     const { url, thread, address, run, ended, waits, open } = await start();
     await ended(await run("echo"));

@@ -1,8 +1,12 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { createMetrics, type MetricsDeps } from "../../src/app/metrics.ts";
 import { Exposition } from "../../src/metrics/exposition.ts";
 import { mergeStatuses } from "../../src/metrics/merged-status.ts";
 import { counter, gauge } from "../../src/metrics/metric-family.ts";
 import { type MultiProcessMetrics, readAllShards } from "../../src/metrics/multi-process-metrics.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
+import { DurationHistogram } from "../../src/model/duration-histogram.ts";
 import type { MetricsHistoryRecord, ShardMetrics, ShardStatus } from "../../src/ports/shard-metrics.ts";
 import { Lines } from "../stream/support.ts";
 
@@ -131,4 +135,42 @@ test("the size of the storage is not known if no shard knows it", () => {
     ]),
   );
   expect(some.totals.storage_bytes).toBe(50);
+});
+
+test("who asks for the status or the history of all processes meanwhile shares a reading; who asks later gets another", async () => {
+  let asked = 0;
+  const answers: (() => void)[] = [];
+  const shared: MultiProcessMetrics = {
+    shard: undefined,
+    node: undefined,
+    readOthers: async () => {
+      asked++;
+      await new Promise<void>((resolve) => answers.push(resolve));
+      return new Map([[0, undefined]]);
+    },
+  };
+  const metrics = createMetrics({
+    about: { version: "1", transport: "node" },
+    storage: { replication: () => undefined, size: async () => undefined },
+    outbox: { count: async () => ({ pending: 0, dead: 0 }) },
+    system: { figures: { waits: new DurationHistogram() } },
+    shared,
+    clock: systemClock,
+    scheduler: systemScheduler,
+    logger: new Lines(),
+  } as unknown as MetricsDeps);
+  onTestFinished(() => metrics.close());
+  for (const read of [metrics.status as () => Promise<unknown>, metrics.history]) {
+    asked = 0;
+    const [one, two] = [read(), read()];
+    expect(asked).toBe(1);
+    answers.shift()?.();
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect(await one).toBe(await two);
+    const later = read();
+    expect(asked).toBe(2);
+    answers.shift()?.();
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect(await later).not.toBe(await one);
+  }
 });

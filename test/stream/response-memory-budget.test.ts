@@ -32,6 +32,18 @@ test("two reads of a tenant are in progress at most; another tenant's do not wai
   expect(await Promise.all([...values, otherValue])).toEqual(["value", "value", "value", "value"]);
 });
 
+test("responses that were let in read what they need, however many of them were", async () => {
+  const budget = make();
+  const shares = [budget.share("a"), budget.share("a")];
+  expect(shares.map((share) => share.beforeRead())).toEqual([undefined, undefined]);
+  const reads = shares.map(() => slowRead());
+  const values = reads.map(({ read }) => budget.read("a", read));
+  expect(reads.map(({ hasBegun }) => hasBegun())).toEqual([true, true]);
+  for (const { end } of reads) end();
+  expect(await Promise.all(values)).toEqual(["value", "value"]);
+  for (const share of shares) share.close();
+});
+
 test("a read that fails, in this turn or later, makes room for the next", async () => {
   const budget = make();
   const fail = () => {

@@ -10,6 +10,7 @@ import {
   type PeerResponse,
   type Peers,
 } from "../../src/ports/peers.ts";
+import type { Scheduler } from "../../src/ports/scheduler.ts";
 import type { Handlers } from "../../src/ports/transport.ts";
 import { openPeerServer, type PeerServer } from "../../src/transport/peer-server.ts";
 import { createNodePeers } from "../../src/transport/peer-connections.ts";
@@ -52,8 +53,12 @@ async function listening(): Promise<PeerAddress> {
   return server.address;
 }
 
-function peersOf(addressOf: (shard: number) => PeerAddress | undefined, key: Uint8Array = KEY) {
-  const peers = createNodePeers(addressOf, systemScheduler, key);
+function peersOf(
+  addressOf: (shard: number) => PeerAddress | undefined,
+  key: Uint8Array = KEY,
+  scheduler = systemScheduler,
+) {
+  const peers = createNodePeers(addressOf, scheduler, key);
   onTestFinished(() => peers.close());
   return peers;
 }
@@ -227,4 +232,53 @@ test("a request to a process whose shard has moved is broken off, as lost", asyn
   now = undefined;
   peers.dropUnused();
   expect(await waiting).toEqual({ wasSent: true });
+});
+
+/** A scheduler whose timers fire twenty times as early. `fired` counts them. */
+function fastScheduler() {
+  let fired = 0;
+  const scheduler: Scheduler = {
+    ...systemScheduler,
+    after: (ms, task, isAwaited) =>
+      systemScheduler.after(
+        ms / 20,
+        () => {
+          fired++;
+          task();
+        },
+        isAwaited,
+      ),
+  };
+  return { scheduler, fired: () => fired };
+}
+
+test("a process that hangs is lost: its requests fail, and its sockets are closed; a later request reaches its successor", async () => {
+  const server = await openServer();
+  onTestFinished(() => server.close());
+  const network = await slowNetwork(server.address);
+  let now = network.address;
+  const peers = peersOf(() => now, KEY, fastScheduler().scheduler);
+  const socket = await peers.open(1, asked);
+  const closed = new Promise((resolve) => socket.onClose(resolve));
+  await textOf(await peers.request(1, asked, never));
+  network.hold();
+  const lost = await peers.request(1, { ...asked, path: "/never" }, never).catch((cause: unknown) => cause);
+  expect(lost).toMatchObject({ name: "PeerLost", wasSent: true, isUnresponsive: true });
+  expect(await closed).toBe(1006);
+  await expect(peers.open(1, asked)).rejects.toMatchObject({ name: "PeerLost", isUnresponsive: true });
+  now = server.address as typeof now;
+  expect(await textOf(await peers.request(1, asked, never))).toBe("/ \u00f6");
+});
+
+test("a request that takes long at a process that responds is answered", async () => {
+  const address = await listening();
+  const { scheduler, fired } = fastScheduler();
+  const peers = peersOf(() => address, KEY, scheduler);
+  const arrived = new Promise<() => void>((resolve) => (onLater = resolve));
+  const answer = peers.request(1, { ...asked, path: "/later" }, never);
+  const send = await arrived;
+  // More checks than fit into the time after which a process is taken to hang.
+  await expect.poll(fired).toBeGreaterThan(10);
+  send();
+  expect(await textOf(await answer)).toBe("later");
 });

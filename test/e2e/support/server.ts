@@ -13,6 +13,7 @@ import { noFailpoints } from "../../../src/ports/failpoints.ts";
 import { LevelDbKeyValueStore } from "../../../src/storage/leveldb-key-value-store.ts";
 import { openStorage, type Storage } from "../../../src/storage/open-storage.ts";
 import type { Twins } from "../../langgraph/twin.ts";
+import type { ClusterRole } from "./cluster-server.ts";
 import { DelayedKeyValueStore } from "../../storage/delayed-key-value-store.ts";
 
 export interface Server extends App {
@@ -23,13 +24,14 @@ export interface Server extends App {
 /**
  * The variants over which the suite can run: a transport (`uws`, `node`) and a storage (`memory`, `level`, or `delayed`,
  * whose reads take turns, as over a network), and the number of shards. The defaults are the server's own choice of a transport, memory, and one
- * shard. The graphs can be rewritten in LangGraph.js (`langgraph`) for tests that do not depend on features of Heddle's own graphs.
+ * shard. The tests can also ask the first of three nodes of a cluster (`member` or `forwarding`, see `cluster-server.ts`). The graphs can be rewritten in LangGraph.js (`langgraph`) for tests that do not depend on features of Heddle's own graphs.
  */
 const {
   HEDDLE_TEST_TRANSPORT: transport,
   HEDDLE_TEST_STORAGE: storage,
   HEDDLE_TEST_GRAPHS: kind,
   HEDDLE_TEST_SHARDS: shards,
+  HEDDLE_TEST_CLUSTER: cluster,
 } = process.env;
 
 async function graphsOf(
@@ -91,6 +93,15 @@ async function shardStorages(options: AppOptions): Promise<Pick<AppOptions, "sto
   return { storage: await openShards(Number(shards), options) };
 }
 
+/** Starts the server of the variant: one process or, unless a test opens the storage itself, the first of three nodes of a cluster. */
+async function start(options: AppOptions): Promise<App> {
+  const { data, storage: opened } = options;
+  if (cluster === undefined || opened !== undefined || (data !== undefined && typeof data !== "string"))
+    return createApp(options);
+  const { startClusterNodes } = await import("./cluster-server.ts");
+  return startClusterNodes(cluster as ClusterRole, options);
+}
+
 /**
  * Starts a real server in this process, on a free port and, by default, in memory. It closes with the test, and serves
  * the demo's graphs (unless `demo` is false) and the given ones.
@@ -101,7 +112,7 @@ export async function serve(
 ): Promise<Server> {
   const complaints: string[] = [];
   const logger = createLogger({ clock: systemClock, level: "warn", write: (line) => complaints.push(line) });
-  const app = await createApp({
+  const app = await start({
     logger,
     ...(await surroundings(options, atEnd)),
     ...options,

@@ -4,11 +4,15 @@ export const isHosted: boolean = process.env["HEDDLE_TEST_GRAPHS"] === "langgrap
 /** True if every server has several shards. */
 export const isSharded: boolean = process.env["HEDDLE_TEST_SHARDS"] !== undefined;
 
+/** True if the tests ask the first of three nodes of a cluster. */
+export const isInCluster: boolean = process.env["HEDDLE_TEST_CLUSTER"] !== undefined;
+
 /**
  * True if the suite runs again over another choice than the server's default. Slow tests whose result cannot differ are
  * skipped then.
  */
-export const isAgain: boolean = isHosted || isSharded || process.env["HEDDLE_TEST_TRANSPORT"] !== undefined;
+export const isAgain: boolean =
+  isHosted || isSharded || isInCluster || process.env["HEDDLE_TEST_TRANSPORT"] !== undefined;
 
 /**
  * Where LangGraph.js graphs behave differently from Heddle's, because LangGraph itself does. These are the only
