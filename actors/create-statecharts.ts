@@ -1,10 +1,10 @@
 import type { RunInput } from "./actor-events.ts";
-import { runChart, type RunEffects, type RunLogic } from "./run/run-chart.ts";
+import { createRunChart, type RunEffects, type RunLogic } from "./run/run-chart.ts";
 import { interpretStatechart, type Interpreter } from "./statechart-interpreter.ts";
-import { taskChart, type TaskLogic } from "./task-chart.ts";
+import { createTaskChart, type TaskLogic } from "./task-chart.ts";
 import type { GraphExecution } from "./run/graph-execution.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
-import { threadChart, type ThreadEffects, type ThreadActorLogic } from "./thread/thread-chart.ts";
+import { createThreadChart, type ThreadEffects, type ThreadActorLogic } from "./thread/thread-chart.ts";
 import { requestSlot, startPendingRun } from "./thread/run-start.ts";
 
 /** The three statecharts of one server, with effects that act on its live threads. */
@@ -24,7 +24,7 @@ export function createStatecharts(
   };
   // A task's node may be a graph, which the run's chart executes. So each of the two charts needs the other.
   const task: TaskLogic = interpret(
-    taskChart(
+    createTaskChart(
       { execute: (input, self) => graphOf(input)?.tasks.execute(input.task, self) },
       { run: () => run, task: () => task },
     ),
@@ -43,7 +43,7 @@ export function createStatecharts(
       graph?.origin.close(graph, stop);
     },
   };
-  const run: RunLogic = interpret(runChart(runEffects, task, grace));
+  const run: RunLogic = interpret(createRunChart(runEffects, task, grace));
   const threadEffects: ThreadEffects = {
     ask: (name, id) => {
       const liveThread = liveThreadNamed(name);
@@ -56,7 +56,7 @@ export function createStatecharts(
       if (liveThread.attempt?.id !== id) startPendingRun(liveThread, id);
     },
   };
-  return { thread: interpret(threadChart(threadEffects, run)), run, task };
+  return { thread: interpret(createThreadChart(threadEffects, run)), run, task };
 }
 
 export interface Statecharts {

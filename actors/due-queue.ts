@@ -2,7 +2,7 @@ import { ServiceError } from "../src/model/errors.ts";
 import { type ThreadKey, threadMapKey } from "../src/model/thread.ts";
 import type { Timer } from "../src/model/machine-timer.ts";
 import type { Clock } from "../src/ports/clock.ts";
-import type { Journal, KeyedTimer } from "../src/ports/journal.ts";
+import type { Journal, TimerOfThread } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 import { SteadyClock } from "../src/ports/steady-clock.ts";
@@ -19,7 +19,7 @@ export interface DueEntrySource {
   /** What an entry is called in log messages, such as "timer". */
   readonly name: string;
   /** Reads the entries that are due first, of all threads together; at most `limit`. */
-  read(limit: number): Promise<readonly KeyedTimer[]>;
+  read(limit: number): Promise<readonly TimerOfThread[]>;
   /**
    * Starts an entry. Resolves with false if the entry's thread no longer lists it, once the write that removed the
    * entry from the list is stored.
@@ -165,7 +165,7 @@ export class DueQueue {
   }
 
   /** Starts the due entries, as many as {@link MAX_STARTING} and {@link MAX_STARTING_PER_TENANT} allow. */
-  #startDueOf(found: readonly KeyedTimer[], now: number, unlisted: ReadonlySet<string>): void {
+  #startDueOf(found: readonly TimerOfThread[], now: number, unlisted: ReadonlySet<string>): void {
     for (const entry of found) {
       if (entry.due > now) break;
       const name = nameOf(entry);
@@ -181,7 +181,7 @@ export class DueQueue {
     }
   }
 
-  async #startEntry(entry: KeyedTimer, wasUnlisted: boolean): Promise<void> {
+  async #startEntry(entry: TimerOfThread, wasUnlisted: boolean): Promise<void> {
     const { tenant } = entry.key;
     const name = nameOf(entry);
     const outcome = await this.#start(entry);
@@ -195,7 +195,7 @@ export class DueQueue {
     if (this.#isMoreDue || outcome === "unlisted" || outcome === "retry") this.schedule(this.now);
   }
 
-  async #start(entry: KeyedTimer): Promise<StartOutcome> {
+  async #start(entry: TimerOfThread): Promise<StartOutcome> {
     if (this.#stopped) return "started";
     const { key, id, due } = entry;
     try {
@@ -228,11 +228,11 @@ export class DueQueue {
     return new Promise((resolve) => this.#deps.scheduler.after(ms, resolve));
   }
 
-  #fail(entry: KeyedTimer, error: string): void {
+  #fail(entry: TimerOfThread, error: string): void {
     this.#failed.add(nameOf(entry));
     const { key, id } = entry;
     this.#deps.logger.error(`a ${this.#source.name} cannot be started`, { thread: key.thread, id, error });
   }
 }
 
-const nameOf = ({ key, id, due }: KeyedTimer): string => `${threadMapKey(key)} ${due} ${id}`;
+const nameOf = ({ key, id, due }: TimerOfThread): string => `${threadMapKey(key)} ${due} ${id}`;

@@ -3,7 +3,7 @@ import type { Append } from "../src/ports/journal.ts";
 import type { RunWithLostEnd } from "../src/ports/lost-run-ends.ts";
 import type { RestoredEnd } from "./thread-system-interface.ts";
 import { threadUnavailable, type LiveThread } from "./thread/live-thread.ts";
-import { endedRun, webhookDeliveries } from "./thread/record-changes.ts";
+import { endedRun, makeDeliveriesWithoutState } from "./thread/record-changes.ts";
 
 /** The part of an append that stores the end of a run, or, after a rollback, deletes the run. */
 export function lostRunEndChange(
@@ -13,7 +13,7 @@ export function lostRunEndChange(
   if (end === null) return { forget: [run.run_id] };
   const { status, error, next_event, wasStored } = end;
   const runs = [endedRun(run, status, now, error, next_event)];
-  return wasStored ? { runs } : { runs, ...webhookDeliveries(runs) };
+  return wasStored ? { runs } : { runs, ...makeDeliveriesWithoutState(runs) };
 }
 
 /** Stores the missing end of a run, and notifies the run's readers and waiting requests. */

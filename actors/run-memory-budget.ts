@@ -1,4 +1,4 @@
-import type { ReadHeap } from "../src/ports/heap.ts";
+import type { ReadHeapUsage } from "../src/ports/heap-usage.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 
 export interface RunMemoryLimits {
@@ -30,7 +30,7 @@ const ONE_MORE_INTERVAL_MS = 1_000;
  */
 export class RunMemoryBudget {
   readonly #scheduler: Scheduler;
-  readonly #heap: ReadHeap;
+  readonly #heap: ReadHeapUsage;
   readonly #limits: RunMemoryLimits;
   /** Runs in progress that are large, or that are expected to be large and are not measured yet. */
   readonly #runs = new Map<string, RunBytes>();
@@ -40,7 +40,7 @@ export class RunMemoryBudget {
   #isOneMoreAdmitted = false;
   #timer: Cancel | undefined;
 
-  constructor(scheduler: Scheduler, heap: ReadHeap, limits: RunMemoryLimits) {
+  constructor(scheduler: Scheduler, heap: ReadHeapUsage, limits: RunMemoryLimits) {
     this.#scheduler = scheduler;
     this.#heap = heap;
     this.#limits = limits;

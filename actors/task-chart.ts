@@ -88,7 +88,7 @@ const GRAPH = "subgraph";
  * Implements the guards and actions that the chart names. `run` and `task` are functions that are called only when an
  * actor is spawned, because the charts of runs and tasks need each other.
  */
-export function taskChart(
+export function createTaskChart(
   effects: TaskEffects,
   logic: { readonly run: () => AnyActorLogic; readonly task: () => AnyActorLogic },
 ): Statechart<TaskInput, TaskActorEvent> {

@@ -6,7 +6,7 @@ import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { RunEventSinks } from "../src/ports/event-sink.ts";
 import type { RunEnd, SystemLimits } from "./thread-system-interface.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
-import { endedRun, webhookDeliveries } from "./thread/record-changes.ts";
+import { endedRun, makeDeliveriesWithoutState } from "./thread/record-changes.ts";
 
 interface Deps {
   readonly journal: Journal;
@@ -101,7 +101,7 @@ export class TemporaryThreads {
       durable: true,
       thread: stopped,
       runs,
-      ...webhookDeliveries(runs),
+      ...makeDeliveriesWithoutState(runs),
     });
     return this.remove(key, stopped);
   }

@@ -4,7 +4,7 @@ import {
   assertPermitted,
   isPermitted,
   newThreadRecord,
-  plainKey,
+  keyWithoutPermission,
   threadMapKey,
   type ThreadKey,
   type ThreadRecord,
@@ -41,7 +41,7 @@ import { recoverThreads } from "./recover-threads.ts";
 import { type ActorMetrics, RunTotals } from "./run-totals.ts";
 import { TemporaryThreads } from "./temporary-threads.ts";
 import { BeginQueue } from "./begin-queue.ts";
-import { xstateClock } from "./xstate-clock.ts";
+import { createXStateClock } from "./xstate-clock.ts";
 import { RunEndCallbacks } from "./run-end-callbacks.ts";
 import type {
   RunDraft,
@@ -79,7 +79,7 @@ export class ThreadRegistry implements ThreadSystem, LiveThreadOwner {
   readonly #reloads: ThreadReloads;
   readonly #statecharts: Statecharts;
   readonly #inspection = new InspectorRegistry();
-  readonly #timers = xstateClock(() => this.#deps.scheduler);
+  readonly #timers = createXStateClock(() => this.#deps.scheduler);
   readonly #queuedRuns: QueuedRuns;
   /** Threads whose runs have paused because the server is stopping. */
   readonly #halted = new Set<LiveThread>();
@@ -114,7 +114,7 @@ export class ThreadRegistry implements ThreadSystem, LiveThreadOwner {
     this.delayedRuns = new DueQueue(deps, {
       name: "delayed run",
       read: async (limit) =>
-        (await journal.delayed(limit)).map(({ key, run: id, due }) => ({ key, id, due })),
+        (await journal.delayedRuns(limit)).map(({ key, run: id, due }) => ({ key, id, due })),
       start: async (key, { id }) => startDelayedRun(await this.#wake(key), id),
     });
     this.#dueTimers = new DueQueue(deps, {
@@ -452,7 +452,7 @@ export class ThreadRegistry implements ThreadSystem, LiveThreadOwner {
     const liveThread = andThen(this.#deps.journal.thread(key), (stored) => {
       if (stored === undefined && start === undefined) throw threadNotFound(key.thread);
       const record = stored ?? newThreadRecord(key.thread, this.#deps.clock.now(), start);
-      const made = new LiveThread(plainKey(key), record, this.#deps, this);
+      const made = new LiveThread(keyWithoutPermission(key), record, this.#deps, this);
       return andThen(
         loadUnendedRuns(made, (run) => this.runQueued(key, run, true)),
         () => this.#live(made),

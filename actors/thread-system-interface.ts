@@ -17,7 +17,7 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Engine } from "../src/ports/engine.ts";
 import type { StateWrite } from "../src/ports/state-update.ts";
 import type { Failpoints } from "../src/ports/failpoints.ts";
-import type { ReadHeap } from "../src/ports/heap.ts";
+import type { ReadHeapUsage } from "../src/ports/heap-usage.ts";
 import type { NodeExecutor } from "../src/ports/node-executor.ts";
 import type { Inspector, InspectScope, LiveThreadList } from "../src/ports/inspector.ts";
 import type { Journal, IdempotentRequest } from "../src/ports/journal.ts";
@@ -254,7 +254,7 @@ export interface SystemDeps {
   readonly random: Random;
   readonly scheduler: Scheduler;
   readonly failpoints: Failpoints;
-  readonly heap: ReadHeap;
+  readonly heap: ReadHeapUsage;
   readonly logger: Logger;
   /** Identifies the boot of the computer, see `RunRecord.boot`. */
   readonly boot: string;

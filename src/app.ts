@@ -5,7 +5,7 @@ import { stoppingError, openPublicServer } from "./app/public-server.ts";
 import { CloserStack } from "./app/closer-stack.ts";
 import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNALS } from "./app/options.ts";
 import { createShard, type Shard } from "./app/shard.ts";
-import type { ShardPlace, ShardLinks } from "./app/shard-links.ts";
+import type { ProcessPlace, ShardLinks } from "./app/shard-links.ts";
 import { checkStorages, createShardTotals } from "./app/shard-totals.ts";
 import { setUpStore } from "./app/store-setup.ts";
 import { createUserServices } from "./authorization/service.ts";
@@ -14,7 +14,7 @@ import { createShardIds } from "./cluster/shard-ids.ts";
 import { createShardedService } from "./cluster/sharded-service.ts";
 import { shardedItems } from "./cluster/sharded-items.ts";
 import { type Config, readConfig } from "./config/config.ts";
-import { readWebhookPolicy } from "./config/webhooks.ts";
+import { parseWebhookPolicy } from "./config/webhooks.ts";
 import { AccessControl, type AccessOptions } from "./access/access-control.ts";
 import type { GraphDef } from "./graph/graph-builder.ts";
 import { GraphRegistry } from "./graph/graph-registry.ts";
@@ -34,10 +34,10 @@ import type { AuthenticatedClient } from "./ports/peers.ts";
 import type { StoreItems } from "./ports/store-items.ts";
 import type { Handlers, Transport } from "./ports/transport.ts";
 import type { AuthUser } from "./model/auth-user.ts";
-import { monotonicIds } from "./model/ids.ts";
+import { createMonotonicIds } from "./model/ids.ts";
 import { bootId } from "./platform/boot-id.ts";
 import { systemClock } from "./platform/clock.ts";
-import { systemHeap } from "./platform/heap.ts";
+import { readSystemHeapUsage } from "./platform/heap-usage.ts";
 import { systemHttpClient } from "./platform/http-client.ts";
 import { keepAliveDuring, keepProcessAlive } from "./platform/keep-process-alive.ts";
 import { quietAfterStop, silentLogger } from "./platform/log.ts";
@@ -45,7 +45,7 @@ import { systemRandom } from "./platform/random.ts";
 import { systemScheduler } from "./platform/scheduler.ts";
 import { registerSdkLogger } from "./platform/sdk-logger.ts";
 import type { Assistants } from "./service/assistants.ts";
-import type { ServerService } from "./service/service.ts";
+import type { UnrestrictedService } from "./service/service.ts";
 import { createStore } from "./service/store/store.ts";
 import { DEFAULT_THREAD_EXPIRY_INTERVAL } from "./service/thread-expiry.ts";
 import { openStorage, type Storage, type StorageOptions } from "./storage/open-storage.ts";
@@ -54,7 +54,7 @@ import { createBodyOpener } from "./transport/request-body.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
 export { claimNextPort } from "./app/next-port.ts";
-export type { ProcessAddresses, ShardPlace } from "./app/shard-links.ts";
+export type { ProcessAddresses, ProcessPlace } from "./app/shard-links.ts";
 export { claimPort } from "./transport/claim-port.ts";
 export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
 export type { InlineGraph, MachineSnapshot } from "./graph-loader/inline-graph.ts";
@@ -76,11 +76,11 @@ export function createApp(options: AppOptions = {}): Promise<App> {
  * Starts a server like {@link createApp}, but as one of several processes that share a port. Each process has the data of one shard, and
  * accepts requests for all shards.
  */
-export function createShardApp(options: AppOptions, place: ShardPlace): Promise<App> {
+export function createShardApp(options: AppOptions, place: ProcessPlace): Promise<App> {
   return keepAliveDuring(openWithSdkLogger(options, place));
 }
 
-async function openWithSdkLogger(options: AppOptions, place?: ShardPlace): Promise<App> {
+async function openWithSdkLogger(options: AppOptions, place?: ProcessPlace): Promise<App> {
   const release = registerSdkLogger(options.logger ?? silentLogger);
   try {
     return await open(options, release, place);
@@ -91,7 +91,7 @@ async function openWithSdkLogger(options: AppOptions, place?: ShardPlace): Promi
 }
 
 /** Opens the app. `onClose` is called when the app has closed, but not if opening fails. */
-async function open(options: AppOptions, onClose: () => void, place: ShardPlace | undefined): Promise<App> {
+async function open(options: AppOptions, onClose: () => void, place: ProcessPlace | undefined): Promise<App> {
   checkOptions(options, KNOWN_OPTIONS, "createApp");
   const {
     clock = systemClock,
@@ -107,7 +107,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
   const users = auth && { auth, studioUser: config?.auth?.studioUser ?? true };
   const accessSettings = { ...accessOptions(options, config), ...users };
   const access = new AccessControl(accessSettings, { clock, random });
-  const givenPolicy = readWebhookPolicy({ ...config?.webhooks, ...options.webhooks });
+  const givenPolicy = parseWebhookPolicy({ ...config?.webhooks, ...options.webhooks });
   const policy = {
     ...givenPolicy,
     isDisabled: config?.access?.disabled?.includes("webhooks") === true,
@@ -180,7 +180,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       ...options.threadTtl,
     };
     const boot = bootId(random);
-    const anyId = monotonicIds(
+    const anyId = createMonotonicIds(
       () => clock.now(),
       (count) => random.bytes(count),
     );
@@ -205,7 +205,11 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       executor,
       authorizer: auth,
       boot,
-      limits: limitsOf({ ...config?.runs, ...options.limits }, access.hasTenants, systemHeap().limit),
+      limits: limitsOf(
+        { ...config?.runs, ...options.limits },
+        access.hasTenants,
+        readSystemHeapUsage().limit,
+      ),
       policy,
       assistantDefaults: config?.assistants,
       threadTtl: lifetime,
@@ -320,7 +324,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
 }
 
 /** The service over all shards in this process. With one shard, it is the service of that shard. */
-function serviceOfShards(shards: readonly Shard[]): ServerService {
+function serviceOfShards(shards: readonly Shard[]): UnrestrictedService {
   const services = shards.map(({ service }) => service);
   const [only] = services;
   return services.length === 1 && only !== undefined ? only : createShardedService(services);

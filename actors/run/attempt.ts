@@ -23,7 +23,7 @@ import { startPosition } from "./start-position.ts";
 import { SubgraphAsTask } from "./subgraph-as-task.ts";
 import { GraphExecution, type GraphLifecycle } from "./graph-execution.ts";
 import { startTimeLimit } from "./time-limit.ts";
-import { partialMessagesStep } from "./partial-messages-step.ts";
+import { makePartialMessagesStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
 import { QueuedMachineEvents } from "./queued-machine-events.ts";
 import { PendingCommit } from "./pending-commit.ts";
@@ -201,7 +201,7 @@ export class RunAttempt {
   #closed(stop: StopReason | null): void {
     // The shutdown may have parked the run in the meantime, so that the next start continues it.
     if (!this.alive) return;
-    const cut = stop === "interrupt" ? partialMessagesStep(this.root) : null;
+    const cut = stop === "interrupt" ? makePartialMessagesStep(this.root) : null;
     if (cut !== null) this.root.applyStep(cut);
     this.root.tasks.revoke();
     if (stop === "rollback") this.pending.clear();

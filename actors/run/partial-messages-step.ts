@@ -6,7 +6,7 @@ import type { GraphExecution } from "./graph-execution.ts";
  * Makes the step that keeps the partial messages of a stopped run; null if there are none, or the graph cannot keep
  * them. The pending writes of the tasks move to the new checkpoint, so that a later run can resume from there.
  */
-export function partialMessagesStep(graph: GraphExecution): EngineStep | null {
+export function makePartialMessagesStep(graph: GraphExecution): EngineStep | null {
   try {
     const step = graph.isLoaded ? (graph.execution.cut?.(graph.tasks.streamed()) ?? null) : null;
     const checkpoint = step?.checkpoints.at(-1)?.id;

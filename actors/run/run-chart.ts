@@ -177,7 +177,7 @@ type RunActorEvent =
 export type RunLogic = ChartActorLogic<RunContext, RunActorEvent, RunInput, RunActorOutput>;
 
 /** Implements the guards and actions that the chart names. `grace`: milliseconds in which the tasks of a stopped run may end by themselves. */
-export function runChart(
+export function createRunChart(
   effects: RunEffects,
   task: AnyActorLogic,
   grace: number,

@@ -15,7 +15,7 @@ import { threadSituationOf } from "./thread-chart.ts";
 import { storeDelayedRun, delayedRunsWithout } from "./delayed-run.ts";
 import { decideMultitask, type MultitaskDecision } from "./multitask.ts";
 import { threadAfterAdmission, withRunConfig, newRun } from "./record-changes.ts";
-import { beginAttempt, type AdmissionExtras, slotRequestOf, storeRunStart } from "./run-start.ts";
+import { beginStoredAttempt, type AdmissionExtras, slotRequestOf, storeRunStart } from "./run-start.ts";
 import {
   notifyWithdrawn,
   removeWaitingRun,
@@ -94,7 +94,7 @@ export function admitRun(
     if (out !== null) for (const id of withdrawnIds(out)) removeWaitingRun(liveThread, id);
     actor.send({ type: "RUN.ADMITTED", starts: true, run: run.run_id, strategy });
     return start.stored.then(() => {
-      beginAttempt(liveThread, start, starts);
+      beginStoredAttempt(liveThread, start, starts);
       if (out !== null) notifyWithdrawn(liveThread, out);
       return start.run;
     });

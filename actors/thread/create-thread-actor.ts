@@ -1,4 +1,4 @@
-import type { xstateClock } from "../xstate-clock.ts";
+import type { createXStateClock } from "../xstate-clock.ts";
 import { createActor } from "../xstate.ts";
 import type { LiveThread } from "./live-thread.ts";
 import { threadChartConfig, type ThreadActorLogic } from "./thread-chart.ts";
@@ -8,7 +8,7 @@ export function createThreadActor(
   chart: ThreadActorLogic,
   { record, runs }: LiveThread,
   name: string,
-  clock: ReturnType<typeof xstateClock>,
+  clock: ReturnType<typeof createXStateClock>,
 ) {
   const input = { thread: name, active: record.active, queue: record.queue, rest: record.rest };
   // The actor of an idle thread starts directly in its settled state, which saves the transitions that lead there.

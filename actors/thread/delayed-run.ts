@@ -6,7 +6,7 @@ import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { threadSituationOf } from "./thread-chart.ts";
 import type { MultitaskDecision } from "./multitask.ts";
 import { threadAfterAdmission, withRunConfig } from "./record-changes.ts";
-import { beginAttempt, slotRequestOf, storeRunStart } from "./run-start.ts";
+import { beginStoredAttempt, slotRequestOf, storeRunStart } from "./run-start.ts";
 import {
   notifyWithdrawn,
   removeWaitingRun,
@@ -117,7 +117,7 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
     liveThread.delayed.delete(id);
     actor.send({ ...admittedEvent, starts: true });
     await start.stored;
-    beginAttempt(liveThread, start);
+    beginStoredAttempt(liveThread, start);
     return true;
   }
   liveThread.owner.runQueued(liveThread.key, run, true);

@@ -156,7 +156,9 @@ export function endedRun(
  * The webhook deliveries of runs that end without a known state: before they have started, or because their end was
  * lost. MUST NOT be called for runs that are rolled back, which have no deliveries.
  */
-export function webhookDeliveries(runs: readonly RunRecord[]): { readonly outbox?: readonly NewDelivery[] } {
+export function makeDeliveriesWithoutState(runs: readonly RunRecord[]): {
+  readonly outbox?: readonly NewDelivery[];
+} {
   if (runs.every((run) => run.kwargs.webhook === null)) return {};
   const outbox = runs.flatMap((run) => {
     const { webhook } = run.kwargs;

@@ -82,7 +82,7 @@ export function storeRunStart(
  * all runs). The nodes start in a later turn of the event loop, so that a cancellation that arrives in between reaches
  * the statechart first.
  */
-export function beginAttempt(
+export function beginStoredAttempt(
   liveThread: LiveThread,
   { run, events, attempt }: AttemptStart,
   starts: RunStartQueue = liveThread.owner.starts,
@@ -169,7 +169,7 @@ export function startPendingRun(liveThread: LiveThread, id: string): void {
       else limitAttempts(attempt, run, liveThread.deps.limits.attempts);
       return liveThread
         .write({ kind: "started", durable: true, runs: [begun], ...(events && { events }) }, () => thread)
-        .then(() => beginAttempt(liveThread, prepared));
+        .then(() => beginStoredAttempt(liveThread, prepared));
     }),
   ).catch((cause: unknown) => liveThread.discard(cause));
 }

@@ -4,7 +4,7 @@ import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { timersWith } from "../../src/model/machine-timer.ts";
 import type { LiveThread } from "./live-thread.ts";
 import { strongerStop, actionOnQueuedRuns } from "./multitask.ts";
-import { endedRun, webhookDeliveries } from "./record-changes.ts";
+import { endedRun, makeDeliveriesWithoutState } from "./record-changes.ts";
 
 /** The part of an append that ends runs before they have started. `runs` are stored as ended, `forget` are deleted. */
 export interface WithdrawnRuns {
@@ -22,7 +22,7 @@ export function withdrawRuns(
 ): WithdrawnRuns {
   if (action === "rollback") return { runs: [], forget: runs.map(({ run_id }) => run_id) };
   const out = runs.map((run) => ({ ...endedRun(run, "interrupted", now), cancel_reason: reason }));
-  return { runs: out, forget: [], ...webhookDeliveries(out) };
+  return { runs: out, forget: [], ...makeDeliveriesWithoutState(out) };
 }
 
 /** The `cancel_reason` of the runs that a new run supersedes. */

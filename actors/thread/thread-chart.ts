@@ -191,7 +191,7 @@ export const threadChartConfig = {
 export type ThreadActorLogic = ChartActorLogic<ThreadContext, ThreadActorEvent, ThreadInput, undefined>;
 
 /** Implements the guards and actions that the chart names. */
-export function threadChart(
+export function createThreadChart(
   effects: ThreadEffects,
   run: AnyActorLogic,
 ): Statechart<ThreadContext, ThreadActorEvent> {

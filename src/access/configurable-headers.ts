@@ -1,7 +1,7 @@
 import { invalidField, type ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
-import { readHeaderValues } from "./http-config.ts";
+import { parseHeaderValues } from "./http-config.ts";
 
 /**
  * Which request headers are passed to runs in `config.configurable`. A pattern is a header name, in which `*` stands for any characters.
@@ -49,7 +49,7 @@ const MAX_BYTES = 8 * 1024;
  * Reads `http.configurable_headers`; undefined if it is not set or false. If a key is invalid, calls `refuse` with the key and what is
  * wrong.
  */
-export function readHeaderPatterns(
+export function parseHeaderPatterns(
   http: JsonObject,
   refuse: (what: string) => never,
 ): HeaderPatterns | undefined {
@@ -57,7 +57,7 @@ export function readHeaderPatterns(
   if (given === undefined || given === null || given === false) return undefined;
   if (!isObject(given)) return refuse("http.configurable_headers must be an object");
   const list = (key: string) =>
-    readHeaderValues(given[key], (what) => refuse(`http.configurable_headers.${key} ${what}`));
+    parseHeaderValues(given[key], (what) => refuse(`http.configurable_headers.${key} ${what}`));
   const [includes, excludes] = [list("includes"), list("excludes")];
   if (includes === undefined && excludes === undefined) return undefined;
   return { ...(includes && { includes }), ...(excludes && { excludes }) };

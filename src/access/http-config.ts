@@ -1,4 +1,4 @@
-import { readFields, mapMembersOrThrow } from "../model/errors.ts";
+import { parseFields, mapMembersOrThrow } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import { isObject } from "../model/json.ts";
 import type { CorsOptions } from "./cors.ts";
@@ -13,11 +13,11 @@ export interface HttpConfig {
 }
 
 /** Reads the access settings of the section `http`. If a key is invalid, calls `refuse` with the key and what is wrong. */
-export function readHttpConfig(http: JsonObject, refuse: (what: string) => never): HttpConfig {
+export function parseHttpConfig(http: JsonObject, refuse: (what: string) => never): HttpConfig {
   const at = (key: string, what: string): never => refuse(`http.${key} ${what}`);
-  const { disabled, ...others } = readFields({
-    hosts: () => readHeaderValues(http["allowed_hosts"], (what) => at("allowed_hosts", what)),
-    mount: () => readPathPrefix(http["mount_prefix"], (what) => at("mount_prefix", what)),
+  const { disabled, ...others } = parseFields({
+    hosts: () => parseHeaderValues(http["allowed_hosts"], (what) => at("allowed_hosts", what)),
+    mount: () => parsePathPrefix(http["mount_prefix"], (what) => at("mount_prefix", what)),
     cors: () => {
       const { cors } = http;
       if (!isGiven(cors)) return undefined;
@@ -37,8 +37,8 @@ export function readHttpConfig(http: JsonObject, refuse: (what: string) => never
 }
 
 function readCors(cors: JsonObject, at: (key: string, what: string) => never): CorsOptions {
-  const list = (key: string) => () => readHeaderValues(cors[key], (what) => at(key, what));
-  return readFields({
+  const list = (key: string) => () => parseHeaderValues(cors[key], (what) => at(key, what));
+  return parseFields({
     origins: list("allow_origins"),
     methods: list("allow_methods"),
     headers: list("allow_headers"),
@@ -60,7 +60,7 @@ function readCors(cors: JsonObject, at: (key: string, what: string) => never): C
 }
 
 /** Reads a path prefix such as `/api`, and removes a slash at its end. Undefined if there is no prefix. */
-export function readPathPrefix(value: unknown, refuse: (what: string) => never): string | undefined {
+export function parsePathPrefix(value: unknown, refuse: (what: string) => never): string | undefined {
   if (!isGiven(value) || value === "" || value === "/") return undefined;
   if (typeof value !== "string" || !/^(\/[\w.~-]+)+\/?$/.test(value))
     return refuse('must be a path such as "/api"');
@@ -75,7 +75,7 @@ function flag(value: unknown, refuse: (what: string) => never): boolean {
 }
 
 /** Reads a list of strings that a header can carry; undefined if there is none. */
-export function readHeaderValues(
+export function parseHeaderValues(
   value: unknown,
   refuse: (what: string) => never,
 ): readonly string[] | undefined {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { sourceUrl } from "../graph-loader/own-package-paths.ts";
+import { urlInSource } from "../graph-loader/own-package-paths.ts";
 
 /** A file of the web pages, with its content type. */
 export interface PageFile {
@@ -44,7 +44,7 @@ export function builtPages(): Pages {
 function filePathOf(name: string): string | undefined {
   return (
     [`dashboard/${name}`, `../dist/src/dashboard/${name}`]
-      .map((path) => fileURLToPath(sourceUrl(path)))
+      .map((path) => fileURLToPath(urlInSource(path)))
       // The first path may lead to sources instead of built files. Only built files have `inspector.js` beside them.
       .find((path) => existsSync(path) && existsSync(path.replace(/[^/\\]+$/, "inspector.js")))
   );

@@ -1,5 +1,5 @@
 import { isLoopback } from "../access/hosts.ts";
-import { readPathPrefix } from "../access/http-config.ts";
+import { parsePathPrefix } from "../access/http-config.ts";
 import { respondToWebRequest } from "../http/web-exchange.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Handlers, HttpRequest } from "../ports/transport.ts";
@@ -55,7 +55,7 @@ export function createHandler(
   const { handlers, maxBody, bodyMemory, openBody, scheduler, webRequests, isOnlyForLoopback, add } =
     app[HANDLER_INTERNALS];
   const prefix =
-    readPathPrefix(options.prefix, (what) => {
+    parsePathPrefix(options.prefix, (what) => {
       throw new ServiceError("config.invalid", `prefix ${what}`);
     }) ?? "";
   const pathOf = (url: string): string | undefined => {

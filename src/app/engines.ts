@@ -1,10 +1,10 @@
 import type { Config } from "../config/config.ts";
-import { type LocalExecutorDeps, inThreadNodeExecutor } from "../engine/in-thread-node-executor.ts";
+import { type LocalExecutorDeps, createInThreadNodeExecutor } from "../engine/in-thread-node-executor.ts";
 import { logFailure } from "../engine/node-log.ts";
-import { nativeEngine } from "../engine/native-engine.ts";
+import { createNativeEngine } from "../engine/native-engine.ts";
 import { combineEngines } from "../engine/combined-engine.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
-import { langGraphEngine, type LangGraphs } from "../langgraph/langgraph-engine.ts";
+import { createLangGraphEngine, type LangGraphs } from "../langgraph/langgraph-engine.ts";
 import { TypesReader } from "../graph-types/types-reader.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { NodeExecutor } from "../ports/node-executor.ts";
@@ -42,10 +42,10 @@ export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engin
   });
   const { registry, langGraphs } = hosting;
   const { engine, executor } = combineEngines(
-    { kind: "native", engine: nativeEngine(registry, hosting.deps.scheduler), executor: own },
+    { kind: "native", engine: createNativeEngine(registry, hosting.deps.scheduler), executor: own },
     {
       kind: "langgraph",
-      ...langGraphEngine(langGraphs, (...failure) => logFailure(hosting.deps, ...failure), types),
+      ...createLangGraphEngine(langGraphs, (...failure) => logFailure(hosting.deps, ...failure), types),
     },
   );
   const close = async () => void (await Promise.all([own.close(), types.close()]));
@@ -58,7 +58,7 @@ export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engin
  * @throws ServiceError `config.invalid` if a worker cannot load the graphs
  */
 async function openExecutor({ registry, workers, config, loaded, deps }: EngineSetup): Promise<NodeExecutor> {
-  const local = inThreadNodeExecutor(registry, deps);
+  const local = createInThreadNodeExecutor(registry, deps);
   if (workers === 0 || config === undefined || loaded.length === 0) return local;
   const { path, graphs } = config;
   const editions = new Map(loaded.map((name) => [name, registry.current(name).edition]));

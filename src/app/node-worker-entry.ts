@@ -1,4 +1,4 @@
-import { inThreadNodeExecutor } from "../engine/in-thread-node-executor.ts";
+import { createInThreadNodeExecutor } from "../engine/in-thread-node-executor.ts";
 import { GraphRegistry } from "../graph/graph-registry.ts";
 import type { Config } from "../config/config.ts";
 import { loadGraphs } from "../graph-loader/load-graphs.ts";
@@ -21,7 +21,7 @@ try {
   const bodies = new WorkerNodeRunner(
     { post: (messages) => parent.post(messages), scheduler: systemScheduler },
     (logger) =>
-      inThreadNodeExecutor(registry, {
+      createInThreadNodeExecutor(registry, {
         logger,
         random,
         clock: systemClock,

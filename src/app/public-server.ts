@@ -21,7 +21,7 @@ import type { Handlers, Transport } from "../ports/transport.ts";
 import { maxFileDescriptors } from "../platform/file-descriptor-limit.ts";
 import { systemProcessMetrics } from "../platform/process-metrics.ts";
 import { VERSION } from "../platform/version.ts";
-import type { Service, ServerService } from "../service/service.ts";
+import type { Service, UnrestrictedService } from "../service/service.ts";
 import { maxConnectionsOf } from "../transport/transport-limits.ts";
 import type { PeerServer } from "../transport/peer-server.ts";
 import { openTransport } from "../transport/open-transport.ts";
@@ -37,7 +37,7 @@ import type { App, AppOptions, HandlerDeps } from "./options.ts";
 import type { ShardLinks } from "./shard-links.ts";
 
 export interface PublicServerDeps {
-  readonly service: ServerService;
+  readonly service: UnrestrictedService;
   /** Returns the service restricted to what a user may do; undefined if the server has no users. */
   readonly serviceOf: ((user: AuthUser) => Service) | undefined;
   /** The sums of the metrics of all shards in this process. */

@@ -27,7 +27,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { StoreItems } from "../ports/store-items.ts";
 import type { Handlers, Reply, TransportOptions } from "../ports/transport.ts";
 import type { Assistants } from "../service/assistants.ts";
-import { type Service, type ServerService, withoutCronsOfDeleted } from "../service/service.ts";
+import { type Service, type UnrestrictedService, withoutCronsOfDeleted } from "../service/service.ts";
 import { createNodePeers } from "../transport/peer-connections.ts";
 import { openPeerServer, type PeerServer } from "../transport/peer-server.ts";
 
@@ -35,7 +35,7 @@ import { openPeerServer, type PeerServer } from "../transport/peer-server.ts";
 const UNAVAILABLE_STATUS = 503;
 
 /** The shard that a process has, among the processes of one server. */
-export interface ShardPlace {
+export interface ProcessPlace {
   /**
    * The number of the shard that this process serves, counted from 0. Absent for a process without a shard, which only forwards requests.
    */
@@ -69,7 +69,7 @@ export interface ProcessAddresses {
 }
 
 interface Deps {
-  readonly place: ShardPlace;
+  readonly place: ProcessPlace;
   readonly newId: () => string;
   readonly clock: Clock;
   readonly random: Random;
@@ -129,7 +129,7 @@ export class ShardLinks {
   }
 
   /** A service whose lists contain the records of all shards. */
-  service(own: ServerService): ServerService {
+  service(own: UnrestrictedService): UnrestrictedService {
     const { number } = this.#deps.place;
     const service = new MultiProcessService(own, this.#others, number);
     const { threads, runs, crons, webhooks } = service;

@@ -18,7 +18,7 @@ import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Store } from "../ports/store.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
-import { systemHeap } from "../platform/heap.ts";
+import { readSystemHeapUsage } from "../platform/heap-usage.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Assistants } from "../service/assistants.ts";
 import { CronOutcomes } from "../service/crons/cron-outcomes.ts";
@@ -26,7 +26,7 @@ import { CronWorker } from "../service/crons/cron-worker.ts";
 import { IDEMPOTENCY_TTL } from "../service/idempotency.ts";
 import { LostRunEndRepair } from "../service/lost-run-end-repair.ts";
 import { createTimerHandler } from "../service/admit-timer-run.ts";
-import { createService, type ServerService } from "../service/service.ts";
+import { createService, type UnrestrictedService } from "../service/service.ts";
 import { ItemSweeper } from "../service/store/item-sweeper.ts";
 import { ThreadExpiry } from "../service/thread-expiry.ts";
 import { WebhookWorker } from "../service/webhooks/webhook-worker.ts";
@@ -85,7 +85,7 @@ export interface Shard {
   readonly storage: Storage;
   readonly system: ThreadSystem;
   readonly runLogs: RunLogRegistry;
-  readonly service: ServerService;
+  readonly service: UnrestrictedService;
   /** Continues the unfinished work of an earlier process. Called once, before the shard is used. */
   recover(): Promise<void>;
   /** Starts the background work: crons, webhooks, expiry and repair. `self`: the server's own URL, for webhooks that are paths. */
@@ -127,7 +127,7 @@ export function createShard(deps: ShardDeps): Shard {
     random,
     scheduler,
     failpoints,
-    heap: systemHeap,
+    heap: readSystemHeapUsage,
     logger,
     boot: deps.boot,
     limits,

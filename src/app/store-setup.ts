@@ -5,7 +5,7 @@ import { isObject } from "../model/json.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { StoreIndex } from "../service/store/embedding.ts";
 import type { StorePolicy } from "../service/store/store.ts";
-import { readIndexShape, readStoreTtl, type StoreOptions, type StoreTtl } from "../config/store.ts";
+import { parseIndexShape, parseStoreTtl, type StoreOptions, type StoreTtl } from "../config/store.ts";
 
 /** The settings of a server's store. */
 export interface StoreSetup {
@@ -30,13 +30,13 @@ export async function setUpStore(
     throw new ServiceError("config.invalid", what);
   };
   const file = config?.store;
-  const own = given?.ttl === undefined ? {} : readStoreTtl(given.ttl, refuse);
+  const own = given?.ttl === undefined ? {} : parseStoreTtl(given.ttl, refuse);
   const ttl: StoreTtl = { ...file?.ttl, ...own };
   let index: StoreIndex | undefined;
   if (given?.index !== undefined) {
     const { embed } = given.index;
     if (typeof embed !== "function") refuse("store.index.embed must be a function of texts");
-    index = { embed, ...readIndexShape(isObject(given.index) ? given.index : {}, refuse) };
+    index = { embed, ...parseIndexShape(isObject(given.index) ? given.index : {}, refuse) };
   } else if (file?.index !== undefined && config !== undefined) {
     const { embed, dims, fields } = file.index;
     index = { embed: await loadEmbedder(config.path, embed, { scheduler }), dims, fields };

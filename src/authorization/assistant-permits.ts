@@ -6,7 +6,7 @@ import type { UserAuthorizer } from "./user-authorizer.ts";
  * Decides whether a user's run may use an assistant. Undefined: the run may use it. A function: the run may use it if the function accepts
  * the assistant's metadata.
  */
-export async function assistantPermitsOf(
+export async function permitsToUseAssistant(
   assistant: string,
   assistants: Pick<Assistants, "defaultId">,
   rules: UserAuthorizer,

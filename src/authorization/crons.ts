@@ -7,7 +7,7 @@ import type { Assistants } from "../service/assistants.ts";
 import type { CronOwner, Crons, NewCron } from "../service/crons/crons.ts";
 import { checkedMembers, isText, withoutMembers } from "./handler-value-checks.ts";
 import { withoutUserIn } from "./runs.ts";
-import { assistantPermitsOf } from "./assistant-permits.ts";
+import { permitsToUseAssistant } from "./assistant-permits.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";
 
 interface Deps {
@@ -45,7 +45,7 @@ export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Cron
     const { assistant_id: chosen = assistant_id, ...fields } = payload;
     const kept = { ...withoutMembers(asked, changes), schedule };
     const cron = { ...kept, run: fields, ...changed, assistant_id: String(chosen) };
-    const mayUse = await assistantPermitsOf(cron.assistant_id, assistants, rules);
+    const mayUse = await permitsToUseAssistant(cron.assistant_id, assistants, rules);
     return [cron, { cron_id, user: rules.stored, mayUse }];
   }
 

@@ -16,7 +16,7 @@ import {
   isText,
   withoutMembers,
 } from "./handler-value-checks.ts";
-import { assistantPermitsOf } from "./assistant-permits.ts";
+import { permitsToUseAssistant } from "./assistant-permits.ts";
 import { withPermission, type UserAuthorizer } from "./user-authorizer.ts";
 
 interface Deps {
@@ -115,7 +115,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       ...checkedMembers(kwargs, kwargsChecks),
       ...changed,
     } as RunRequest;
-    const mayUse = await assistantPermitsOf(request.assistant_id, assistants, rules);
+    const mayUse = await permitsToUseAssistant(request.assistant_id, assistants, rules);
     return { request, permission, by: { run_id, user: rules.stored, mayUse } };
   }
 

@@ -4,7 +4,7 @@ import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Authorizer } from "../ports/authorizer.ts";
 import type { Engine } from "../ports/engine.ts";
 import { createGraphIntrospection } from "../service/graph-introspection.ts";
-import type { Service, ServerService } from "../service/service.ts";
+import type { Service, UnrestrictedService } from "../service/service.ts";
 import type { Webhooks } from "../service/webhooks/webhooks.ts";
 import { authorizedAssistants } from "./assistants.ts";
 import { authorizedCrons } from "./crons.ts";
@@ -16,7 +16,7 @@ import { authorizedStates, authorizedThreads } from "./threads.ts";
 import { UserAuthorizer } from "./user-authorizer.ts";
 
 export interface AuthorizationDeps {
-  readonly service: ServerService;
+  readonly service: UnrestrictedService;
   readonly authorizer: Authorizer;
   readonly engine: Engine;
   /** Creates an id. It belongs to the same shard as `beside`, if that is given. */

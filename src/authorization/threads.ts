@@ -77,7 +77,7 @@ export function authorizedThreads(threads: Threads, rules: UserAuthorizer): Thre
       return threads.prune(permitted, strategy);
     },
 
-    storage: async (key) => threads.storage(await readable(key)),
+    storedSizes: async (key) => threads.storedSizes(await readable(key)),
 
     state: async (key, projection) => threads.state(await readable(key), projection),
 

@@ -63,7 +63,7 @@ export async function bundleServer(entries: readonly string[], options: BuildOpt
     // files in the stack, up to 1.9 MB each, when a node fails for the first time.
     sourcemap: "external",
     external: EXTERNAL_PACKAGES,
-    alias: { "node-gyp-build": "./src/storage/binding.cjs" },
+    alias: { "node-gyp-build": "./src/storage/classic-level-binding.cjs" },
     define: { __dirname: "undefined" },
     // Bundled CommonJS packages call `require`, which an ES module does not have.
     banner: {

@@ -37,7 +37,7 @@ export const killThisProcess = (): void => void process.kill(process.pid, "SIGKI
  * Creates the addresses of the cluster's processes, which the parent process keeps up to date by messages. MUST be called before the event
  * loop turns: the parent's first message may have arrived already, and a message without a listener is lost.
  */
-export function clusterNetwork({
+export function createClusterNetwork({
   host,
   key,
 }: ClusterTask): ProcessAddresses & { readonly listening: PeerAddress | undefined } {

@@ -7,7 +7,7 @@ import { loadAuth, loadKeySet } from "../graph-loader/load-auth.ts";
 import { type LoadedGraphs, loadGraphs, type LoadOptions } from "../graph-loader/load-graphs.ts";
 import { loadHttpApp } from "../graph-loader/load-http-app.ts";
 import { ServiceError } from "../model/errors.ts";
-import { readableStack } from "../model/readable-stack.ts";
+import { withoutTsxUrls } from "../model/stack-without-tsx-urls.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { WatchFiles, FileWatcher } from "../ports/file-watcher.ts";
@@ -238,7 +238,7 @@ function ownFrames(error: unknown): string {
   if (error.cause instanceof Error) return ownFrames(error.cause);
   // The message of a `ServiceError` names the file, so no stack is needed.
   if (error instanceof ServiceError) return "";
-  const frames = readableStack(String(error.stack)).split("\n");
+  const frames = withoutTsxUrls(String(error.stack)).split("\n");
   const isOwn = (line: string) => /^ {4}at /.test(line) && !/node_modules|\(?node:|\/dist\/src\//.test(line);
   return frames.filter(isOwn).join("\n");
 }

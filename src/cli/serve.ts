@@ -6,7 +6,7 @@ import { createLogger } from "../platform/log.ts";
 import { writeAddress } from "./address-file.ts";
 import { banner, type StartedServer, toolLinks } from "./banner.ts";
 import { guardProcess, type Running, type StopProcess } from "./process-lifecycle.ts";
-import { clusterNetwork, killThisProcess } from "./cluster-child.ts";
+import { createClusterNetwork, killThisProcess } from "./cluster-child.ts";
 import { prepareClusterData, prepareShards, shardDirectory } from "./shard-directories.ts";
 import {
   onStopOfParent,
@@ -14,7 +14,7 @@ import {
   ShardProcesses,
   type ShardTask,
   takeShardTask,
-  unixNetwork,
+  createUnixNetwork,
 } from "./shard-processes.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isLoopback } from "../access/hosts.ts";
@@ -36,7 +36,7 @@ type Serving = Extract<Invocation, { command: "dev" | "start" }>;
 export async function serve(options: Serving): Promise<void> {
   const { stdout, stderr } = process;
   const task = takeShardTask(process.env);
-  const network = task?.cluster && clusterNetwork(task.cluster);
+  const network = task?.cluster && createClusterNetwork(task.cluster);
   // Errors of the output streams are ignored: a closed pipe is no reason to stop, and reporting the error would fail too.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   const path = configFileAt(options.config);
@@ -91,8 +91,8 @@ export async function serve(options: Serving): Promise<void> {
     const directory = shardDirectory(data, number);
     if (cluster === undefined) return directory;
     // Only processes of a cluster load this module.
-    const { clusterStorage } = await import("./cluster-storage.ts");
-    return clusterStorage(number, directory, cluster, logger);
+    const { replicatedStorageOptions } = await import("./replicated-storage-options.ts");
+    return replicatedStorageOptions(number, directory, cluster, logger);
   };
   /** The settings for `createApp`: all except those of the log and of the division into processes. */
   const appSettings = () => {
@@ -129,7 +129,7 @@ export async function serve(options: Serving): Promise<void> {
         ...(number !== undefined && { number }),
         count,
         ...(cluster !== undefined && { node: cluster.node }),
-        network: network ?? unixNetwork(sockets, number),
+        network: network ?? createUnixNetwork(sockets, number),
       };
       const app = await createShardApp(own, place).finally(() => progress.end());
       registerInProcessServer((request) => app.fetch(request), app.url);

@@ -5,7 +5,7 @@ import {
   isWorkerCount,
   STREAM_SYNC_MODES,
 } from "../config/config.ts";
-import { readPathPrefix } from "../access/http-config.ts";
+import { parsePathPrefix } from "../access/http-config.ts";
 import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ClusterSettings } from "./cluster-node.ts";
@@ -69,7 +69,7 @@ export function settingsOf(flags: OptionFlags, env: Variables, data: string): Se
   const hosts = listOption(find(null, "HEDDLE_ALLOWED_HOSTS"));
   const origins = listOption(find(null, "HEDDLE_CORS_ALLOW_ORIGINS", "CORS_ALLOW_ORIGINS"));
   const prefix = find(null, "HEDDLE_MOUNT_PREFIX", "MOUNT_PREFIX");
-  const mount = readPathPrefix(prefix?.value, (what) => refuseOption(prefix as GivenOption, what));
+  const mount = parsePathPrefix(prefix?.value, (what) => refuseOption(prefix as GivenOption, what));
   const requestLog = textOption(find(null, "HEDDLE_REQUEST_LOG"), isLogLevel, NO_LEVEL);
   const transport = textOption(find("transport", "HEDDLE_TRANSPORT"), isTransport, "is not uws or node");
   const sync = textOption(

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { App, ProcessAddresses, ShardPlace } from "../app.ts";
+import type { App, ProcessAddresses, ProcessPlace } from "../app.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
@@ -33,7 +33,7 @@ export const restartDelayAfterEnd = (readyAt: number | undefined, delay: number)
   readyAt === undefined || systemClock.mono() - readyAt < EARLY_END_MS ? delay : FIRST_RESTART_DELAY_MS;
 
 /** The settings that a parent process passes to a child process when it starts it. */
-export interface ShardTask extends Pick<ShardPlace, "number" | "count"> {
+export interface ShardTask extends Pick<ProcessPlace, "number" | "count"> {
   readonly port: number;
   readonly tokenSecret: string;
   /**
@@ -130,7 +130,7 @@ export function stopShardProcess(child: ChildProcess, message: StopMessage = "st
 }
 
 /** The addresses of processes on one machine: the process of each shard listens on a Unix socket in the directory `sockets`. */
-export function unixNetwork(sockets: string, number: number | undefined): ProcessAddresses {
+export function createUnixNetwork(sockets: string, number: number | undefined): ProcessAddresses {
   const addressOf = (shard: number): PeerAddress => ({ path: join(sockets, String(shard)) });
   return { own: addressOf(number ?? 0), addressOf, isOwner: () => true };
 }

@@ -1,4 +1,4 @@
-import type { monotonicIds } from "../model/ids.ts";
+import type { createMonotonicIds } from "../model/ids.ts";
 import { shardOf } from "../model/shard-of.ts";
 import { ShardRouter } from "./shard-router.ts";
 
@@ -17,7 +17,7 @@ export interface ShardIds {
  * @param own the number of this process's shard; undefined if it has none
  */
 export function createShardIds(
-  newId: ReturnType<typeof monotonicIds>,
+  newId: ReturnType<typeof createMonotonicIds>,
   count: number,
   own?: number,
 ): ShardIds {

@@ -1,7 +1,7 @@
 import { type ErrorCode, ServiceError } from "../model/errors.ts";
 import type { ActorInspection } from "../service/actor-inspection.ts";
 import { compareCrons, type Crons } from "../service/crons/crons.ts";
-import { type Service, type ServerService, withoutCronsOfDeleted } from "../service/service.ts";
+import { type Service, type UnrestrictedService, withoutCronsOfDeleted } from "../service/service.ts";
 import type { Webhooks } from "../service/webhooks/webhooks.ts";
 import { readAll, ascending, firstEntries, mergedPage, offsetsInLists, sumOf } from "./merged-pages.ts";
 import { ShardRouter } from "./shard-router.ts";
@@ -12,23 +12,23 @@ import { shardedStates, shardedThreads } from "./sharded-threads.ts";
  * The service over several shards in one process. Each thread is in one shard, with its runs, checkpoints and events; items of the store
  * are divided among the shards. Lists and counts of all shards are merged. Assistants are stored in the home shard (shard 0).
  */
-export function createShardedService(shards: readonly ServerService[]): ServerService {
+export function createShardedService(shards: readonly UnrestrictedService[]): UnrestrictedService {
   const router = new ShardRouter(shards);
   const { home } = router;
   const runs = shardedRuns(router);
   const crons = shardedCrons(router);
-  const protocolWith: ServerService["protocolWith"] = (started) =>
+  const protocolWith: UnrestrictedService["protocolWith"] = (started) =>
     router.byThread(
-      (shard: ServerService) => shard.protocolWith(started),
+      (shard: UnrestrictedService) => shard.protocolWith(started),
       ["start", "respond", "fork", "state", "checkpoints", "tree", "lastEventNumber", "follow"],
     );
-  const eventsWith: ServerService["eventsWith"] = (parts) =>
-    router.byThread((shard: ServerService) => shard.eventsWith(parts), ["possible", "send"]);
+  const eventsWith: UnrestrictedService["eventsWith"] = (parts) =>
+    router.byThread((shard: UnrestrictedService) => shard.eventsWith(parts), ["possible", "send"]);
   return {
     threads: shardedThreads(router),
     states: shardedStates(router),
     runs,
-    events: router.byThread(({ events }: ServerService) => events, ["possible", "send"]),
+    events: router.byThread(({ events }: UnrestrictedService) => events, ["possible", "send"]),
     eventsWith,
     protocol: protocolWith(runs),
     protocolWith,

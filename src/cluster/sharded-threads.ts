@@ -13,7 +13,7 @@ export function shardedThreads(router: ShardRouter<Pick<Service, "threads">>): T
   return {
     ...router.byThread(
       ({ threads }: Pick<Service, "threads">) => threads,
-      ["record", "get", "update", "remove", "copy", "storage", "state", "stateText"],
+      ["record", "get", "update", "remove", "copy", "storedSizes", "state", "stateText"],
     ),
 
     create(tenant, request, permits) {

@@ -9,7 +9,7 @@ export const DEFAULTS_VARIABLE = "LANGGRAPH_CONFIG";
  * not set or names no graph. If it is invalid, calls `refuse` with what is wrong; that message never contains a value, which may be a
  * secret.
  */
-export function readAssistantDefaults(
+export function parseAssistantDefaults(
   text: string | undefined,
   refuse: (what: string) => never,
 ): AssistantDefaults | undefined {

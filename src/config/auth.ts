@@ -33,7 +33,7 @@ interface Read<File> {
  * Reads the section `auth`; undefined if it is empty or has only `disable_studio_auth`. If a key is invalid, calls `refuse` with the key
  * and what is wrong.
  */
-export function readAuth<File>(
+export function parseAuthConfig<File>(
   auth: JsonObject,
   read: Read<File>,
   refuse: (what: string) => never,
@@ -46,7 +46,7 @@ export function readAuth<File>(
   if (isGiven(path) && isGiven(jwt)) return refuse("auth has both path and jwt: users come from one of them");
   if (isGiven(jwt)) {
     if (!isObject(jwt)) return refuse("auth.jwt must be an object");
-    return { users: { kind: "jwt", ...readJwt(jwt, read, refuse) }, studioUser };
+    return { users: { kind: "jwt", ...parseJwt(jwt, read, refuse) }, studioUser };
   }
   if (isGiven(path)) {
     if (typeof path !== "string" || path === "") return refuse('auth.path must be "./auth.ts:export"');
@@ -59,7 +59,7 @@ export function readAuth<File>(
   return undefined;
 }
 
-function readJwt<File>(jwt: JsonObject, read: Read<File>, refuse: (what: string) => never): JwtConfig {
+function parseJwt<File>(jwt: JsonObject, read: Read<File>, refuse: (what: string) => never): JwtConfig {
   const { issuer, audience, jwks } = jwt;
   const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
   if (!isText(issuer)) return refuse("auth.jwt.issuer must be the issuer's URL, as tokens have it in iss");

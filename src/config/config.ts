@@ -2,22 +2,22 @@ import { parse } from "dotenv";
 import type { ModuleExport } from "../model/module-export.ts";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
-import { type HttpConfig, readHttpConfig } from "../access/http-config.ts";
-import { type HeaderPatterns, readHeaderPatterns } from "../access/configurable-headers.ts";
-import { type AuthConfig, readAuth } from "./auth.ts";
-import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./assistant-defaults.ts";
+import { type HttpConfig, parseHttpConfig } from "../access/http-config.ts";
+import { type HeaderPatterns, parseHeaderPatterns } from "../access/configurable-headers.ts";
+import { type AuthConfig, parseAuthConfig } from "./auth.ts";
+import { DEFAULTS_VARIABLE, parseAssistantDefaults } from "./assistant-defaults.ts";
 import { checkConfigKeys, ENCRYPTION_REFUSAL } from "./config-keys.ts";
 import { jsonError } from "./json-error.ts";
 import type { UiConfig } from "./component-bundler.ts";
-import { type DashboardConfig, readDashboardConfig } from "./dashboard.ts";
-import { type InspectConfig, readInspectConfig } from "./inspector.ts";
+import { type DashboardConfig, parseDashboardConfig } from "./dashboard.ts";
+import { type InspectConfig, parseInspectConfig } from "./inspector.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
-import { readFields, mapMembersOrThrow, ServiceError } from "../model/errors.ts";
+import { parseFields, mapMembersOrThrow, ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { parseDuration } from "../model/time.ts";
-import { readStore, type StoreConfig } from "./store.ts";
-import { readThreadTtl, type ThreadTtlConfig } from "./thread-ttl.ts";
-import { fillTemplates, readWebhookPolicy } from "./webhooks.ts";
+import { parseStoreConfig, type StoreConfig } from "./store.ts";
+import { parseThreadTtl, type ThreadTtlConfig } from "./thread-ttl.ts";
+import { fillTemplates, parseWebhookPolicy } from "./webhooks.ts";
 
 /** The contents of a configuration file, checked. A setting that the file does not have is absent, unless it has a default. */
 export interface Config {
@@ -153,15 +153,15 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const sectionOf = (key: string): JsonObject => attempt(() => section(root, key, refuse)) ?? {};
   const notes = [...checkConfigKeys(root, (what) => attempt(() => refuse(what)))];
   const http = sectionOf("http");
-  const access = attempt(() => readHttpConfig(http, refuse)) ?? {};
-  const configurableHeaders = attempt(() => readHeaderPatterns(http, refuse));
-  const maxBody = attempt(() => readMaxBody(http, refuse));
-  const httpApp = attempt(() => readHttpApp(http, base, refuse));
-  const streams = attempt(() => readStreams(sectionOf("streams"), refuse));
+  const access = attempt(() => parseHttpConfig(http, refuse)) ?? {};
+  const configurableHeaders = attempt(() => parseHeaderPatterns(http, refuse));
+  const maxBody = attempt(() => parseMaxBody(http, refuse));
+  const httpApp = attempt(() => parseHttpApp(http, base, refuse));
+  const streams = attempt(() => parseStreams(sectionOf("streams"), refuse));
   const threadTtl = sectionOf("checkpointer")["ttl"] ?? undefined;
-  const lifetime = threadTtl === undefined ? undefined : attempt(() => readThreadTtl(threadTtl, refuse));
+  const lifetime = threadTtl === undefined ? undefined : attempt(() => parseThreadTtl(threadTtl, refuse));
   const graphs = attempt(() =>
-    readGraphs(root["graphs"], base, Object.keys(root).find(isLikeGraphs), refuse),
+    parseGraphs(root["graphs"], base, Object.keys(root).find(isLikeGraphs), refuse),
   );
   const env = attempt(() => readEnv(root["env"], base, notes, refuse)) ?? {};
   const files = {
@@ -169,21 +169,21 @@ export function readConfig(file: string, environment: Env = process.env): Config
     data: (text: string) => resolve(base, text),
   };
   const embedder = (text: string) => files.module(text, "store.index.embed");
-  const store = attempt(() => readStore(sectionOf("store"), embedder, refuse)) ?? {};
+  const store = attempt(() => parseStoreConfig(sectionOf("store"), embedder, refuse)) ?? {};
   if (store.noIndex !== undefined) notes.push(`store.index is left out: a query ${store.noIndex}`);
-  const auth = attempt(() => readAuth(sectionOf("auth"), files, refuse));
+  const auth = attempt(() => parseAuthConfig(sectionOf("auth"), files, refuse));
   const variables = { ...env, ...environment };
   if ((variables[ENCRYPTION_VARIABLE] ?? "") !== "")
     attempt(() => refuse(`${ENCRYPTION_VARIABLE} ${ENCRYPTION_REFUSAL}`));
-  const webhooks = attempt(() => readWebhooks(sectionOf("webhooks"), variables, refuse));
-  const assistants = attempt(() => readAssistantDefaults(variables[DEFAULTS_VARIABLE], refuse));
-  const schemaTimeout = attempt(() => readSchemaTimeout(variables[SCHEMA_TIMEOUT_VARIABLE], refuse));
+  const webhooks = attempt(() => parseWebhooks(sectionOf("webhooks"), variables, refuse));
+  const assistants = attempt(() => parseAssistantDefaults(variables[DEFAULTS_VARIABLE], refuse));
+  const schemaTimeout = attempt(() => parseSchemaTimeout(variables[SCHEMA_TIMEOUT_VARIABLE], refuse));
   const noteMissing = (names: readonly string[], at: string) => {
     const others = names.filter((name) => graphs !== undefined && !Object.hasOwn(graphs, name));
     notes.push(...others.map((name) => `${at}: there is no graph ${JSON.stringify(name)}`));
   };
   noteMissing(Object.keys(assistants ?? {}), DEFAULTS_VARIABLE);
-  const runs = root["runs"] === undefined ? undefined : attempt(() => readRuns(sectionOf("runs"), refuse));
+  const runs = root["runs"] === undefined ? undefined : attempt(() => parseRuns(sectionOf("runs"), refuse));
   noteMissing(Object.keys(runs?.concurrent.perGraph ?? {}), "runs.max_per_graph");
   const config: Config = {
     path,
@@ -204,12 +204,12 @@ export function readConfig(file: string, environment: Env = process.env): Config
     ...(root["webhooks"] === undefined || webhooks === undefined ? {} : { webhooks }),
     ...(root["inspect"] === undefined
       ? {}
-      : attempt(() => ({ inspect: readInspectConfig(sectionOf("inspect"), refuse) }))),
+      : attempt(() => ({ inspect: parseInspectConfig(sectionOf("inspect"), refuse) }))),
     ...(root["dashboard"] === undefined
       ? {}
-      : attempt(() => ({ dashboard: readDashboardConfig(sectionOf("dashboard"), refuse) }))),
-    ...attempt(() => readComponents(root, base, refuse)),
-    ...attempt(() => readWorkers(sectionOf("nodes"), refuse)),
+      : attempt(() => ({ dashboard: parseDashboardConfig(sectionOf("dashboard"), refuse) }))),
+    ...attempt(() => parseComponents(root, base, refuse)),
+    ...attempt(() => parseWorkers(sectionOf("nodes"), refuse)),
     ...(runs === undefined ? {} : { runs }),
   };
   if (errors.size === 0) return config;
@@ -219,17 +219,17 @@ export function readConfig(file: string, environment: Env = process.env): Config
   );
 }
 
-function readMaxBody({ max_body }: JsonObject, refuse: Refuse): number | undefined {
+function parseMaxBody({ max_body }: JsonObject, refuse: Refuse): number | undefined {
   if (max_body === undefined || isPositiveInteger(max_body)) return max_body;
   return refuse("http.max_body must be a whole number of bytes, 1 or more");
 }
 
-function readStreams(
+function parseStreams(
   { sync, ttl, stacks }: JsonObject,
   refuse: Refuse,
 ): Pick<Config, "sync" | "streamsTtl" | "stacks"> {
   const streamsTtl = parseDuration(ttl);
-  return readFields({
+  return parseFields({
     sync: () => {
       if (sync === undefined || isStreamSync(sync)) return sync;
       return refuse(`streams.sync must be one of ${STREAM_SYNC_MODES.join(", ")}`);
@@ -249,21 +249,21 @@ function readStreams(
 const ENCRYPTION_VARIABLE = "LANGGRAPH_AES_KEY";
 const SCHEMA_TIMEOUT_VARIABLE = "LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS";
 
-function readSchemaTimeout(text: string | undefined, refuse: Refuse): number | undefined {
+function parseSchemaTimeout(text: string | undefined, refuse: Refuse): number | undefined {
   if (text === undefined || text.trim() === "") return undefined;
   const milliseconds = Number(text);
   if (isPositiveInteger(milliseconds)) return milliseconds;
   return refuse(`${SCHEMA_TIMEOUT_VARIABLE} must be a whole number of milliseconds, 1 or more`);
 }
 
-function readHttpApp({ app }: JsonObject, base: string, refuse: Refuse): ModuleExport | undefined {
+function parseHttpApp({ app }: JsonObject, base: string, refuse: Refuse): ModuleExport | undefined {
   if (app === undefined || app === null) return undefined;
   if (typeof app !== "string" || app === "")
     return refuse('http.app must name an application, as "./http.ts:app"');
   return parseModuleExport(app, base, (what) => refuse(`http.app ${what}`));
 }
 
-function readComponents(root: JsonObject, base: string, refuse: Refuse): { readonly components?: UiConfig } {
+function parseComponents(root: JsonObject, base: string, refuse: Refuse): { readonly components?: UiConfig } {
   const ui = section(root, "ui", refuse);
   if (Object.keys(ui).length === 0) return {};
   const files = Object.entries(ui).map(([graph, file]) => {
@@ -278,7 +278,7 @@ function readComponents(root: JsonObject, base: string, refuse: Refuse): { reado
 
 const MAX_WORKERS = 64;
 
-function readWorkers({ workers }: JsonObject, refuse: Refuse): { readonly workers?: number } {
+function parseWorkers({ workers }: JsonObject, refuse: Refuse): { readonly workers?: number } {
   if (workers === undefined || workers === null) return {};
   return isWorkerCount(workers)
     ? { workers }
@@ -289,7 +289,7 @@ function readWorkers({ workers }: JsonObject, refuse: Refuse): { readonly worker
 export const isWorkerCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_WORKERS;
 
-function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
+function parseRuns(runs: JsonObject, refuse: Refuse): RunLimits {
   const limit = (value: unknown, name: string): number | undefined => {
     if (value === undefined || value === null) return undefined;
     return isPositiveInteger(value) ? value : refuse(`runs.${name} must be a whole number, 1 or more`);
@@ -300,7 +300,7 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
     perTenant = Infinity,
     perGraph,
     ...others
-  } = readFields({
+  } = parseFields({
     all: limitOf("max_concurrent"),
     perTenant: limitOf("max_per_tenant"),
     perGraph: () => {
@@ -357,10 +357,10 @@ function section(root: JsonObject, key: string, refuse: Refuse): JsonObject {
   return isObject(value) ? value : refuse(`${key} must be an object`);
 }
 
-function readWebhooks(given: JsonObject, env: Env, refuse: Refuse): JsonObject {
+function parseWebhooks(given: JsonObject, env: Env, refuse: Refuse): JsonObject {
   try {
     const webhooks = fillTemplates(given, env);
-    readWebhookPolicy(webhooks);
+    parseWebhookPolicy(webhooks);
     return webhooks;
   } catch (cause) {
     return refuse((cause as Error).message);
@@ -368,7 +368,7 @@ function readWebhooks(given: JsonObject, env: Env, refuse: Refuse): JsonObject {
 }
 
 /** Reads the section `graphs`. @param other a key of the file that may have been meant as `graphs`, for the error message */
-function readGraphs(
+function parseGraphs(
   value: unknown,
   base: string,
   other: string | undefined,

@@ -16,7 +16,7 @@ export interface DashboardConfig {
 const EXAMPLE = 'an object such as { "gpt-4o": { "in": 2.5, "out": 10 } }';
 
 /** Reads the section `dashboard`. If a key is invalid, calls `refuse` with the key and what is wrong. */
-export function readDashboardConfig(
+export function parseDashboardConfig(
   { prices = {} }: JsonObject,
   refuse: (what: string) => never,
 ): Required<DashboardConfig> {

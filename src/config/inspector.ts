@@ -12,7 +12,7 @@ export interface InspectConfig {
 export const DEFAULT_VIEWER = "https://stately.ai/inspect";
 
 /** Reads the section `inspect`. If a key is invalid, calls `refuse` with the key and what is wrong. */
-export function readInspectConfig(section: JsonObject, refuse: (what: string) => never): InspectConfig {
+export function parseInspectConfig(section: JsonObject, refuse: (what: string) => never): InspectConfig {
   const { values = false, viewer = DEFAULT_VIEWER } = section;
   if (typeof values !== "boolean") return refuse("inspect.values must be true or false");
   if (typeof viewer !== "string" || !isPage(viewer))

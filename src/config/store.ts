@@ -1,4 +1,4 @@
-import { readFields } from "../model/errors.ts";
+import { parseFields } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
 /** The lifetime of items in the store. */
@@ -56,31 +56,31 @@ type Refuse = (what: string) => never;
  * Reads the section `store`. `resolveModule` parses a reference such as `"./file.ts:export"`. If a key is invalid, calls `refuse` with the
  * key and what is wrong.
  */
-export function readStore<Place>(
+export function parseStoreConfig<Place>(
   section: JsonObject,
   resolveModule: (text: string) => Place,
   refuse: Refuse,
 ): StoreConfig<Place> {
   const { ttl, index } = section;
-  const read = readFields({
-    ttl: () => (ttl === undefined || ttl === null ? {} : { ttl: readStoreTtl(ttl, refuse) }),
+  const read = parseFields({
+    ttl: () => (ttl === undefined || ttl === null ? {} : { ttl: parseStoreTtl(ttl, refuse) }),
     index: () => {
       if (index === undefined || index === null) return {};
       if (!isObject(index)) return refuse("store.index must be an object");
-      return Object.keys(index).length === 0 ? {} : readIndex(index, resolveModule, refuse);
+      return Object.keys(index).length === 0 ? {} : parseIndex(index, resolveModule, refuse);
     },
   });
   return { ...read.ttl, ...read.index };
 }
 
-export function readStoreTtl(ttl: unknown, refuse: Refuse): StoreTtl {
+export function parseStoreTtl(ttl: unknown, refuse: Refuse): StoreTtl {
   if (!isObject(ttl)) return refuse("store.ttl must be an object");
   const minutes = (name: string) => (): number | undefined => {
     const value = ttl[name] ?? undefined;
     if (value === undefined || (typeof value === "number" && value > 0 && value <= MAX_MINUTES)) return value;
     return refuse(`store.ttl.${name} must be a number of minutes, above 0`);
   };
-  return readFields({
+  return parseFields({
     default_ttl: minutes("default_ttl"),
     refresh_on_read: () => {
       const value = ttl["refresh_on_read"] ?? undefined;
@@ -91,7 +91,7 @@ export function readStoreTtl(ttl: unknown, refuse: Refuse): StoreTtl {
   });
 }
 
-function readIndex<Place>(
+function parseIndex<Place>(
   index: JsonObject,
   resolveModule: (text: string) => Place,
   refuse: Refuse,
@@ -101,7 +101,7 @@ function readIndex<Place>(
     return refuse(
       'store.index.embed must be "./file.ts:export", a function of texts that gives their vectors',
     );
-  const shape = readIndexShape(index, refuse);
+  const shape = parseIndexShape(index, refuse);
   if (isFile(embed)) return { index: { embed: resolveModule(embed), ...shape } };
   // `embed` is LangGraph's name of a hosted model, which Heddle cannot call. The store then has no semantic search.
   const noIndex = `is not served: store.index.embed names "${embed}", and has to name a function, as "./file.ts:export"`;
@@ -109,7 +109,7 @@ function readIndex<Place>(
 }
 
 /** Reads the members of `store.index` other than its embedder. */
-export function readIndexShape({ dims, fields }: JsonObject, refuse: Refuse): IndexShape {
+export function parseIndexShape({ dims, fields }: JsonObject, refuse: Refuse): IndexShape {
   if (typeof dims !== "number" || !Number.isInteger(dims) || dims < 1 || dims > MAX_DIMS)
     return refuse(`store.index.dims must be a whole number from 1 to ${MAX_DIMS}`);
   const paths: unknown = fields ?? ["$"];

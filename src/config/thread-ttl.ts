@@ -1,4 +1,4 @@
-import { readFields } from "../model/errors.ts";
+import { parseFields } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import { MAX_TTL_MINUTES, ttlStrategies, type ThreadLifetime, type TtlStrategy } from "../model/thread.ts";
 
@@ -11,21 +11,21 @@ export interface ThreadTtlConfig {
 }
 
 /** Reads `checkpointer.ttl`. If it is invalid, calls `refuse` with the key and what is wrong. */
-export function readThreadTtl(given: unknown, refuse: (what: string) => never): ThreadTtlConfig {
+export function parseThreadTtl(given: unknown, refuse: (what: string) => never): ThreadTtlConfig {
   if (!isObject(given)) return refuse("checkpointer.ttl must be an object");
-  const readMinutes = (name: string) => (): number | undefined => {
+  const parseMinutes = (name: string) => (): number | undefined => {
     const value = given[name] ?? undefined;
     if (value === undefined || isMinutes(value)) return value;
     return refuse(`checkpointer.ttl.${name} must be a number of minutes, above 0`);
   };
-  const { strategy, minutes, sweep } = readFields({
+  const { strategy, minutes, sweep } = parseFields({
     strategy: () => {
       const { strategy = "delete" } = given;
       if (isStrategy(strategy)) return strategy;
       return refuse(`checkpointer.ttl.strategy must be one of ${ttlStrategies.join(", ")}`);
     },
-    minutes: readMinutes("default_ttl"),
-    sweep: readMinutes("sweep_interval_minutes"),
+    minutes: parseMinutes("default_ttl"),
+    sweep: parseMinutes("sweep_interval_minutes"),
   });
   return {
     ...(minutes !== undefined && { lifetime: { strategy, minutes } }),

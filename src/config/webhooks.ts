@@ -1,4 +1,4 @@
-import { readFields, ServiceError } from "../model/errors.ts";
+import { parseFields, ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { WebhookPolicy } from "../model/webhook-policy.ts";
 
@@ -61,10 +61,10 @@ export function fillTemplates(config: JsonObject, env: Env): JsonObject {
 }
 
 /** Checks the section `webhooks`, and fills in defaults. @throws ServiceError `config.invalid` */
-export function readWebhookPolicy(config: JsonObject): WebhookPolicy {
+export function parseWebhookPolicy(config: JsonObject): WebhookPolicy {
   const url = config["url"] ?? {};
   if (!isObject(url)) return refuse("webhooks.url must be an object");
-  return readFields({
+  return parseFields({
     allowInternal: () => flag(config["allow_internal"], "webhooks.allow_internal"),
     secret: () => {
       const secret = config["secret"] ?? null;

@@ -28,7 +28,7 @@ interface Parts {
  * namespace of its own, and the events that report these checkpoints. Only clients read these checkpoints. A run continues
  * from the snapshots of the children in the root machine's checkpoint.
  */
-export function childMachineCheckpoints(
+export function makeChildMachineCheckpoints(
   changed: readonly ChangedChildMachine[],
   parts: Parts,
 ): ChildMachineStep {

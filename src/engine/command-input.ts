@@ -3,25 +3,29 @@ import { isObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { send } from "../graph/commands.ts";
-import { readTarget, readUpdate, type NodeResult } from "../graph/node-return.ts";
+import { normalizeTarget, normalizeUpdate, type NodeResult } from "../graph/node-return.ts";
 import type { StoredTarget } from "../graph/superstep.ts";
 
 export const isGiven = (value: unknown) => value !== null && value !== undefined;
 
 /** Reads the targets of a command's `goto`. @throws ServiceError `state.invalid`, `value.unstorable` */
-export function readGoto(
+export function normalizeGoto(
   definition: GraphDefinition,
   goto: Command["goto"],
   at = "command.goto",
 ): readonly StoredTarget[] {
   if (!isGiven(goto)) return [];
   return (Array.isArray(goto) ? (goto as readonly unknown[]) : [goto]).map((target) =>
-    readTarget(definition, isObject(target) ? send(String(target["node"]), target["input"]) : target, at),
+    normalizeTarget(
+      definition,
+      isObject(target) ? send(String(target["node"]), target["input"]) : target,
+      at,
+    ),
   );
 }
 
 /** Reads a command's `update`: an object, or pairs of key and value. @throws ServiceError `state.invalid`, `value.unstorable` */
-export function readCommandUpdate(
+export function normalizeCommandUpdate(
   definition: GraphDefinition,
   update: unknown,
   namespace: string,
@@ -39,5 +43,5 @@ export function readCommandUpdate(
     }
     fields = Object.fromEntries(update as readonly (readonly [string, unknown])[]);
   }
-  return readUpdate(definition, fields, "command.update", namespace);
+  return normalizeUpdate(definition, fields, "command.update", namespace);
 }

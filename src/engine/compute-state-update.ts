@@ -21,7 +21,7 @@ import {
   waitingData,
   planNext,
   planTasks,
-  readWaitingNodes,
+  parseWaitingNodes,
   startTask,
   NextStepTriggers,
   type StateChange,
@@ -32,7 +32,7 @@ import {
 import { someStateFaults } from "./graph-migration.ts";
 import { withChildTasks } from "./child-machine-checkpoints.ts";
 import { finishedTaskOf, NULL_TASK_ID, engineDataOfMachine } from "./superstep-state.ts";
-import { readInput, storedInput } from "./graph-input.ts";
+import { normalizeInput, storedInput } from "./graph-input.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
 import { baseStateOf, type UpdateTarget } from "./update-base-state.ts";
 import {
@@ -161,7 +161,7 @@ function copyUpdate({ position, site }: PreparedUpdate, source: CheckpointSource
 }
 
 const waitingAndLast = (head: CheckpointHead | null) => ({
-  waiting: readWaitingNodes(head?.engine ?? {}),
+  waiting: parseWaitingNodes(head?.engine ?? {}),
   lastNodes: lastNodesOf(head),
 });
 
@@ -187,14 +187,14 @@ function inputUpdate({ definition, position, first, site }: PreparedUpdate): Upd
   if ((first.command ?? null) !== null)
     throw invalidField(`${at}command`, `must be null where as_node is "${AS_NODE_INPUT}"`);
   // Validates the input now, so that the next run does not fail when it applies the input.
-  readInput(definition, values, site.checkpoint, `${at}values`);
+  normalizeInput(definition, values, site.checkpoint, `${at}values`);
   const kept = isObject(values) ? storedInput(definition, values) : {};
   return {
     source: "input",
     writes: { [START]: kept },
     next: [startTask(site)],
     applied: { values: position.values, changes: {} },
-    waiting: readWaitingNodes(position.head?.engine ?? {}),
+    waiting: parseWaitingNodes(position.head?.engine ?? {}),
     lastNodes: null,
   };
 }
@@ -208,7 +208,7 @@ function endUpdate({ definition, position }: PreparedUpdate): UpdateResult {
     writes: null,
     next: [],
     applied: applyUpdates(definition, values, done),
-    waiting: readWaitingNodes({}),
+    waiting: parseWaitingNodes({}),
     lastNodes: lastNodesOf(head),
   };
 }
@@ -246,7 +246,7 @@ function nodeUpdate(
       `must repair the whole state, which another version of the graph made${failed}: ${misfits.join("; ")}`,
     );
   }
-  const waiting = readWaitingNodes(position.head?.engine ?? {});
+  const waiting = parseWaitingNodes(position.head?.engine ?? {});
   const ended = new Set(done.map(({ task }) => task.id));
   const unrun = (position.head?.next ?? []).filter(({ id }) => !ended.has(id));
   const planned = planNext(definition, site, [...done, ...writers], waiting, unrun);

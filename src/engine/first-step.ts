@@ -37,10 +37,10 @@ import {
 } from "../graph/superstep.ts";
 import { hasAnswerOf, addAnswers, tasksWithSubgraphAnswers } from "./resume-answers.ts";
 import { migrateState, graphChangeError } from "./graph-migration.ts";
-import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
+import { isGiven, normalizeCommandUpdate, normalizeGoto } from "./command-input.ts";
 import { commitStep } from "./commit-step.ts";
 import { NULL_TASK_ID, type SuperstepState } from "./superstep-state.ts";
-import { checkRequiredKeys, readInput, storedInput } from "./graph-input.ts";
+import { checkRequiredKeys, normalizeInput, storedInput } from "./graph-input.ts";
 import { planStep } from "./plan-step.ts";
 import { copyPlannedTasks } from "./compute-state-update.ts";
 
@@ -138,7 +138,7 @@ function runStartTask(
   const { definition } = superstep;
   const task = superstep.head?.next[0];
   if (task === undefined) throw new TypeError("The input's checkpoint has no task");
-  const { update, untracked } = readInput(definition, input, task.id);
+  const { update, untracked } = normalizeInput(definition, input, task.id);
   checkRequiredKeys(definition, superstep.values, update);
   if (untracked !== null) superstep.untrackedWrites.set(task.id, untracked);
   const goto = chooseTargets(definition, START, () => {
@@ -159,8 +159,8 @@ function runStartTask(
  */
 function applyCommand(superstep: SuperstepState, command: Command): EngineStep {
   const { definition, run } = superstep;
-  const { update, untracked } = readCommandUpdate(definition, command.update, run.run_id);
-  const moves = readGoto(definition, command.goto);
+  const { update, untracked } = normalizeCommandUpdate(definition, command.update, run.run_id);
+  const moves = normalizeGoto(definition, command.goto);
   const waiting = (superstep.head?.next ?? []).filter(
     ({ name }) => name === START || definition.nodes.has(name),
   );
@@ -217,8 +217,8 @@ function applyAnswers(superstep: SuperstepState, command: Command): EngineStep {
     [...byId].map(([id, value]) => [id, { value, run: run.run_id }] as const),
   );
   const { stored, rerun } = addAnswers(superstep, answers);
-  const { update } = readCommandUpdate(superstep.definition, command.update, run.run_id);
-  const goto = readGoto(superstep.definition, command.goto);
+  const { update } = normalizeCommandUpdate(superstep.definition, command.update, run.run_id);
+  const goto = normalizeGoto(superstep.definition, command.goto);
   if (update !== null || goto.length > 0) stored.push(commandWrites(head?.id ?? "", update, goto));
   for (const writes of stored) superstep.pendingWrites.set(writes.task, writes);
   return continueStep(superstep, { rerun, announce: true, writes: stored });

@@ -1,7 +1,7 @@
 import { ServiceError, fieldErrorOf } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
-import { stateKeyNames, readUpdate, type NodeResult } from "../graph/node-return.ts";
+import { stateKeyNames, normalizeUpdate, type NodeResult } from "../graph/node-return.ts";
 import { parse } from "../graph/standard-schema.ts";
 import { isGiven } from "./command-input.ts";
 import { ownValue } from "../graph/superstep.ts";
@@ -11,7 +11,7 @@ import { ownValue } from "../graph/superstep.ts";
  * but refuses an input that has only such keys. Only a graph made from an XState machine may begin without an input.
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the name of the key
  */
-export function readInput(
+export function normalizeInput(
   definition: GraphDefinition,
   input: unknown,
   namespace: string,
@@ -21,7 +21,7 @@ export function readInput(
   if (machine !== undefined) {
     if (isGiven(input) && !isObject(input))
       throw new ServiceError("state.invalid", `${at} must be an object: it is the input of the machine`);
-    return readUpdate(definition, { [machine.inputKey]: input ?? null }, at, namespace);
+    return normalizeUpdate(definition, { [machine.inputKey]: input ?? null }, at, namespace);
   }
   if (!isObject(input)) {
     throw new ServiceError("state.invalid", `${at} must be an object of state keys: ${stateKeyNames(rules)}`);
@@ -38,7 +38,7 @@ export function readInput(
     const message = `${at} has no key of the state (${stateKeyNames(rules)}); it has ${keys.join(", ").slice(0, 500)}`;
     throw new ServiceError("state.invalid", message);
   }
-  return readUpdate(definition, known, at, namespace);
+  return normalizeUpdate(definition, known, at, namespace);
 }
 
 function validateKey(

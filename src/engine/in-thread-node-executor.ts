@@ -24,7 +24,7 @@ export interface LocalExecutorDeps {
 }
 
 /** Makes an executor that runs node functions in this thread. */
-export function inThreadNodeExecutor(
+export function createInThreadNodeExecutor(
   registry: GraphRegistry,
   { logger, clock, scheduler, stacks = false }: LocalExecutorDeps,
 ): NodeExecutor {

@@ -17,7 +17,7 @@ export function findPartialMessagesKey({ rules }: GraphDefinition): PartialMessa
 }
 
 /** Makes a checkpoint with the messages that the tasks of a stopped step have streamed so far; null if there are none. */
-export function partialOutputStep(
+export function makePartialOutputStep(
   superstep: SuperstepState,
   [key, rule]: PartialMessagesChannel,
   streamed: ReadonlyMap<string, readonly StreamedFact[]>,

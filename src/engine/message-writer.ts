@@ -9,9 +9,9 @@ import type {
   WholeCall,
 } from "../graph/node-context.ts";
 import { copiedObjectField } from "../graph/field-type-checks.ts";
-import { contentBlockAt, type Message } from "../graph/message.ts";
+import { toContentBlock, type Message } from "../graph/message.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
-import { addUsage, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";
+import { addUsage, toUsage, type Usage, type UsageLike } from "../graph/token-usage.ts";
 import { StreamedToolCalls, type ToolCallPart } from "./streamed-tool-calls.ts";
 import { StreamedContentBlocks, mergePiece, isPlainBlock } from "./streamed-content-blocks.ts";
 import type { MessageDraft } from "./model-chunk-types.ts";
@@ -72,7 +72,7 @@ class StreamedMessage implements MessageDraft {
         `message.write takes text or a content block, not ${Array.isArray(part) ? "an array" : String(part)}`,
       );
     }
-    const block = contentBlockAt(part, "message.write");
+    const block = toContentBlock(part, "message.write");
     if (isPlainBlock(block, "text")) return this.write(block["text"] as string);
     if (this.#done !== undefined) throw ended();
     this.#grow(JSON.stringify(block).length);
@@ -103,7 +103,7 @@ class StreamedMessage implements MessageDraft {
 
   usage(usage: UsageLike): void {
     if (this.#done !== undefined) throw ended();
-    this.#usage = usageAt(usage, "usage");
+    this.#usage = toUsage(usage, "usage");
   }
 
   addUsage(share: Usage): void {

@@ -1,6 +1,6 @@
 import type { Engine } from "../ports/engine.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { drawStatechart } from "../graph/statechart-drawing.ts";
+import { statechartOfGraph } from "../graph/graph-as-statechart.ts";
 import { subgraphDefinitionAt } from "../graph/definition.ts";
 import { drawDefinition } from "../graph/graph-drawing.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
@@ -15,14 +15,14 @@ import { computeUpdatedState } from "./compute-state-update.ts";
  * Heddle's own engine: runs graphs made by `graph()` in supersteps. It has no side effects, and executions share no state.
  * @param scheduler limits the time of asynchronous schemas
  */
-export function nativeEngine(registry: GraphRegistry, scheduler: Scheduler): Engine {
+export function createNativeEngine(registry: GraphRegistry, scheduler: Scheduler): Engine {
   return {
     has: (graph) => registry.has(graph),
     graphs: () => registry.names(),
     chart: (graph) => {
       if (!registry.has(graph)) return undefined;
       const definition = registry.get(graph);
-      return definition.machine?.chart(graph) ?? drawStatechart(definition, graph);
+      return definition.machine?.chart(graph) ?? statechartOfGraph(definition, graph);
     },
     drawing: (graph, levels) => {
       const definition = registry.get(graph);

@@ -16,7 +16,7 @@ import type {
 } from "../ports/engine.ts";
 import { subgraphOf } from "../graph/definition.ts";
 import type { RetryRule } from "../graph/node.ts";
-import { chooseTargets, readReturn, type NodeResult } from "../graph/node-return.ts";
+import { chooseTargets, normalizeReturn, type NodeResult } from "../graph/node-return.ts";
 import { parse } from "../graph/standard-schema.ts";
 import { applyUpdates, type StoredTarget } from "../graph/superstep.ts";
 import { withoutOpenAnswers } from "./resume-answers.ts";
@@ -24,7 +24,7 @@ import { planFirstStep, planFirstSubgraphStep } from "./first-step.ts";
 import { commitStep, toClientError } from "./commit-step.ts";
 import { addCompleteEvents } from "./complete-message-events.ts";
 import {
-  partialOutputStep,
+  makePartialOutputStep,
   findPartialMessagesKey,
   type PartialMessagesChannel,
 } from "./keep-partial-messages.ts";
@@ -157,7 +157,7 @@ export class NativeExecution implements Execution {
 
   cut(streamed: ReadonlyMap<string, readonly StreamedFact[]>): EngineStep | null {
     if (this.#partialKey === undefined) return null;
-    return partialOutputStep(this.#superstep, this.#partialKey, streamed, (task) =>
+    return makePartialOutputStep(this.#superstep, this.#partialKey, streamed, (task) =>
       messageMetadata(this.#superstep, task),
     );
   }
@@ -230,7 +230,7 @@ export class NativeExecution implements Execution {
     let reading: NodeResult;
     let goto: readonly StoredTarget[];
     try {
-      reading = readReturn(definition, value, id);
+      reading = normalizeReturn(definition, value, id);
       if (reading.parentCommands !== undefined) return this.#toParent(task, reading.parentCommands);
       // The messages of a subgraph are not emitted again: its tasks have already emitted them.
       if (definition.nodes.get(name)?.graph === null)

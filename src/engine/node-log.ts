@@ -1,6 +1,6 @@
 import { toPlainError } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { readableStack } from "../model/readable-stack.ts";
+import { withoutTsxUrls } from "../model/stack-without-tsx-urls.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NodeIo } from "../ports/node-executor.ts";
@@ -80,7 +80,7 @@ export function logFailure(
 /** The stack trace, with at most {@link MAX_STACK_LENGTH} characters; undefined if there is none. */
 function stackOf(thrown: unknown): string | undefined {
   return thrown instanceof Error && typeof thrown.stack === "string"
-    ? readableStack(thrown.stack).slice(0, MAX_STACK_LENGTH)
+    ? withoutTsxUrls(thrown.stack).slice(0, MAX_STACK_LENGTH)
     : undefined;
 }
 

@@ -1,10 +1,10 @@
 import type { PlannedTask, PendingTaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import {
-  readAnswer,
+  parseStoredAnswer,
   interruptId,
   MAX_INTERRUPTS,
-  readSubgraphAnswers,
+  unpackSubgraphAnswers,
   packSubgraphAnswers,
   taskNamespace,
   type StoredAnswer,
@@ -37,7 +37,7 @@ export function addAnswers(
       else put(resumes, interruptIndex(superstep, task, id), given);
     }
     for (const _ in inward) {
-      resumes = [...packSubgraphAnswers({ ...readSubgraphAnswers(resumes), ...inward })];
+      resumes = [...packSubgraphAnswers({ ...unpackSubgraphAnswers(resumes), ...inward })];
       break;
     }
     const rest = interrupts.filter(({ id }) => !Object.hasOwn(answers, id));
@@ -62,8 +62,8 @@ function interruptIndex(superstep: SuperstepState, task: PlannedTask, id: string
 /** True if this run gave at least one of these answers. */
 export function hasAnswerOf(run: string, resumes: readonly unknown[]): boolean {
   return (
-    resumes.some((one) => readAnswer(one)?.run === run) ||
-    Object.values(readSubgraphAnswers(resumes)).some((answer) => answer.run === run)
+    resumes.some((one) => parseStoredAnswer(one)?.run === run) ||
+    Object.values(unpackSubgraphAnswers(resumes)).some((answer) => answer.run === run)
   );
 }
 
@@ -71,7 +71,7 @@ export function hasAnswerOf(run: string, resumes: readonly unknown[]): boolean {
 export function tasksWithSubgraphAnswers(superstep: SuperstepState): ReadonlySet<string> {
   const tasks = new Set<string>();
   for (const { task, resumes } of superstep.pendingWrites.values()) {
-    for (const _ in readSubgraphAnswers(resumes)) tasks.add(task);
+    for (const _ in unpackSubgraphAnswers(resumes)) tasks.add(task);
   }
   return tasks;
 }
@@ -81,7 +81,7 @@ export function tasksWithSubgraphAnswers(superstep: SuperstepState): ReadonlySet
  * because a schema has refused their answers. Answers to interrupts of the task itself stay.
  */
 export function withoutOpenAnswers(resumes: readonly unknown[], waiting: readonly { readonly id: string }[]) {
-  const inward = readSubgraphAnswers(resumes);
+  const inward = unpackSubgraphAnswers(resumes);
   const ids = new Set(waiting.map(({ id }) => id));
   if (!Object.keys(inward).some((id) => ids.has(id))) return resumes;
   return packSubgraphAnswers(Object.fromEntries(Object.entries(inward).filter(([id]) => !ids.has(id))));

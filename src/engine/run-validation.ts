@@ -16,8 +16,8 @@ import { withTimeLimit } from "../ports/with-time-limit.ts";
 import { subgraphOf, type GraphDefinition } from "../graph/definition.ts";
 import { answersById, resumeRefusal, isResume } from "../graph/interrupts.ts";
 import { describeFieldErrors, parse, type SchemaResult, toFieldErrors } from "../graph/standard-schema.ts";
-import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
-import { checkRequiredKeys, readInput } from "./graph-input.ts";
+import { isGiven, normalizeCommandUpdate, normalizeGoto } from "./command-input.ts";
+import { checkRequiredKeys, normalizeInput } from "./graph-input.ts";
 
 /**
  * The longest time in milliseconds that a machine's schema may take. Until then the request waits, and so do requests with the same
@@ -53,8 +53,8 @@ export function validateRun(
   }
   if (command !== null && (isResume(command) || isGiven(command.update) || isGiven(command.goto))) {
     return (
-      refusalBy("command.goto", () => readGoto(definition, command.goto)) ??
-      refusalBy("command.update", () => readCommandUpdate(definition, command.update, NO_NAMESPACE)) ??
+      refusalBy("command.goto", () => normalizeGoto(definition, command.goto)) ??
+      refusalBy("command.update", () => normalizeCommandUpdate(definition, command.update, NO_NAMESPACE)) ??
       machineWriteRefusal(definition, command.update) ??
       (isResume(command) && interrupts !== null ? validateResume(definition, run, interrupts) : null)
     );
@@ -69,7 +69,7 @@ export function validateRun(
     return refusalBy("input", () => checkRequiredKeys(definition, {}, null));
   }
   return refusalBy("input", () => {
-    const { update } = readInput(definition, input, NO_NAMESPACE);
+    const { update } = normalizeInput(definition, input, NO_NAMESPACE);
     if (blank) checkRequiredKeys(definition, {}, update);
   });
 }
@@ -77,7 +77,7 @@ export function validateRun(
 /** The refusal of a command's write to a key that a machine keeps for itself; null if there is none. */
 function machineWriteRefusal(definition: GraphDefinition, given: unknown): RunRefusal | null {
   if (definition.machine === undefined) return null;
-  const { update } = readCommandUpdate(definition, given, NO_NAMESPACE);
+  const { update } = normalizeCommandUpdate(definition, given, NO_NAMESPACE);
   const fault = update === null ? undefined : definition.machine.writeFault(update, () => ({}));
   if (fault === undefined) return null;
   const { message } = fault;

@@ -2,9 +2,9 @@ import { ServiceError, invalidField } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { StateWrite } from "../ports/state-update.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
-import { chooseTargets, readUpdate } from "../graph/node-return.ts";
+import { chooseTargets, normalizeUpdate } from "../graph/node-return.ts";
 import { applyUpdates, taskId, type FinishedTask, type TaskOrigin } from "../graph/superstep.ts";
-import { isGiven, readGoto } from "./command-input.ts";
+import { isGiven, normalizeGoto } from "./command-input.ts";
 
 /** The node that counts as the writer of a state update. */
 export interface UpdateNode {
@@ -62,7 +62,7 @@ export function normalizeWrite(
       throw invalidField(`${at}.${twice}`, "must be absent where as_node names a state");
     updates.push(stateUpdate);
   }
-  const targets = readGoto(definition, write.command?.goto, `${write.at}command.goto`);
+  const targets = normalizeGoto(definition, write.command?.goto, `${write.at}command.goto`);
   return {
     name,
     updates,
@@ -101,7 +101,7 @@ function readStoredUpdate(
   at: string,
   namespace: string,
 ): JsonObject {
-  const { update, untracked } = readUpdate(definition, part, at, namespace);
+  const { update, untracked } = normalizeUpdate(definition, part, at, namespace);
   for (const key in untracked) {
     throw invalidField(`${at}.${key}`, "is never stored: it lives as long as a run, and cannot be updated");
   }

@@ -5,7 +5,7 @@ import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Plan, TaskOutcome } from "../ports/engine.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
-import { readSubgraphAnswers, taskNamespace } from "../graph/interrupts.ts";
+import { unpackSubgraphAnswers, taskNamespace } from "../graph/interrupts.ts";
 import { to, type ToParent } from "../graph/commands.ts";
 import { findPartialMessagesKey } from "./keep-partial-messages.ts";
 import type { SuperstepState } from "./superstep-state.ts";
@@ -21,7 +21,7 @@ export function subgraphPositionOf(superstep: SuperstepState, task: PlannedTask)
     path: [...graphPosition.path, task.name],
     parentGraph: superstep.definition,
     parents: { ...graphPosition.parents, [graphPosition.ns]: head?.id ?? "" },
-    answers: readSubgraphAnswers(pendingWrites.get(task.id)?.resumes ?? []),
+    answers: unpackSubgraphAnswers(pendingWrites.get(task.id)?.resumes ?? []),
     keepsPartial: graphPosition.keepsPartial && findPartialMessagesKey(superstep.definition) !== undefined,
     rerunPaused: rerunAll || graphPosition.rerunPaused,
     startFrom: task.from ?? [],

@@ -23,7 +23,7 @@ import {
   combineChanges,
   planNext,
   waitingData,
-  readWaitingNodes,
+  parseWaitingNodes,
   type StateChange,
   type FinishedTask,
   type StoredTarget,
@@ -32,7 +32,7 @@ import {
 import { breakpointsWithin } from "../graph/breakpoints.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
 import {
-  childMachineCheckpoints,
+  makeChildMachineCheckpoints,
   type ChildMachineStep,
   withChildTasks,
 } from "./child-machine-checkpoints.ts";
@@ -128,7 +128,7 @@ export class SuperstepState {
     this.values = position.values;
     this.replaceValues({ values: position.values, changes: NO_CHANGES });
     const engine = position.head?.engine ?? {};
-    this.waiting = readWaitingNodes(engine);
+    this.waiting = parseWaitingNodes(engine);
     this.#metadata = checkpointMetadata(run, graphPosition);
     this.#childPositions = childMachinePositionsAt(position.head);
     this.#showsEarlierTaskResults = showsEarlierTaskResults(run.kwargs);
@@ -307,7 +307,7 @@ export class SuperstepState {
   commitChildren(changed: readonly ChangedChildMachine[]): Omit<ChildMachineStep, "positions"> {
     const { definition, head, source } = this;
     if (head === null || changed.length === 0) return { checkpoints: [], emissions: [] };
-    const made = childMachineCheckpoints(changed, {
+    const made = makeChildMachineCheckpoints(changed, {
       definition,
       head,
       source,

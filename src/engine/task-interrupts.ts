@@ -4,7 +4,7 @@ import { type JsonObject, toStorable } from "../model/json.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Ctx } from "../graph/node-context.ts";
 import {
-  readAnswer,
+  parseStoredAnswer,
   MAX_INTERRUPTS,
   MAX_SCHEMA_LENGTH,
   PauseSignal,
@@ -90,7 +90,7 @@ export class TaskInterrupts {
 
   #answer(index: number, value: unknown, schema: Schema | undefined): unknown {
     if (index >= MAX_INTERRUPTS) throw new RangeError(`A task asks at most ${MAX_INTERRUPTS} questions`);
-    const answer = readAnswer(this.#call.resumes[index]);
+    const answer = parseStoredAnswer(this.#call.resumes[index]);
     const question = toInterrupt(this.#ns, index, toStorable(value, "interrupt"));
     if (answer === null) {
       this.#addOpen(question, schema);

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readableStack } from "../model/readable-stack.ts";
+import { withoutTsxUrls } from "../model/stack-without-tsx-urls.ts";
 import { HEDDLE_FOLDERS } from "./own-package-paths.ts";
 
 /**
@@ -40,7 +40,7 @@ function transformError(text: string): { readonly message: string; readonly plac
 
 /** The first place in a stack that is in the user's own files; undefined if there is none. */
 function placeOf({ stack = "" }: Error): string | undefined {
-  const [first = "", ...lines] = readableStack(stack).split("\n");
+  const [first = "", ...lines] = withoutTsxUrls(stack).split("\n");
   // Reads the first line: for most syntax errors and missing imports, Node puts the location there, before the stack.
   const before = userPlace(first);
   if (before !== undefined) return before;

@@ -108,7 +108,7 @@ async function loadGraph(
     },
   );
   if (hosted !== undefined) return hosted;
-  return refuse(`the export "${name}" of ${file} is no graph: ${notAGraph(graph, others)}`);
+  return refuse(`the export "${name}" of ${file} is no graph: ${notAGraphMessage(graph, others)}`);
 }
 
 /**
@@ -133,7 +133,7 @@ const hasVersions = (value: unknown): value is { readonly versions: readonly unk
  * Describes a value that is not a graph, and says what to give instead. `others`: what else its file exports; absent for a value that comes
  * from no file.
  */
-export function notAGraph(value: unknown, others?: string): string {
+export function notAGraphMessage(value: unknown, others?: string): string {
   const verb = others === undefined ? "give" : "export";
   const { invoke, nodes } = (value ?? {}) as { readonly invoke?: unknown; readonly nodes?: unknown };
   if (isObject(value) && isObject(nodes))

@@ -9,7 +9,7 @@ import {
   machineAsGraph,
   type LoadedGraphs,
   type LoadOptions,
-  notAGraph,
+  notAGraphMessage,
   withLoadTimeout,
 } from "./load-graphs.ts";
 
@@ -65,7 +65,7 @@ async function loadInlineGraph(
       });
     },
   );
-  return hosted ?? refuse(`it is no graph: ${notAGraph(made)}`);
+  return hosted ?? refuse(`it is no graph: ${notAGraphMessage(made)}`);
 }
 
 /** Files from which the program may have imported LangGraph.js: its main file, a file in its working directory, and this file. */

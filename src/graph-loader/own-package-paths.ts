@@ -13,21 +13,21 @@ const ROOT = new URL(EXTENSION === ".ts" ? "../" : "../../", SRC);
 export const PACKAGE_FOLDER = fileURLToPath(ROOT);
 
 /** The URL of a file or folder of the package, from its root. */
-export function packageUrl(path: string): URL {
+export function urlInPackage(path: string): URL {
   return new URL(path, ROOT);
 }
 
 /** URLs of the folders with the running package's own code. They also contain the demo, which is loaded like a user's project. */
 export const HEDDLE_FOLDERS: readonly string[] = ["src/", "actors/", "dist/"].map(
-  (folder) => packageUrl(folder).href,
+  (folder) => urlInPackage(folder).href,
 );
 
 /** The URL of a file in `src` or in the build. */
-export function sourceUrl(path: string): URL {
+export function urlInSource(path: string): URL {
   return new URL(path, SRC);
 }
 
 /** The URL of an entry module, which the build writes as a separate file, by its path in `src`. */
 export function entryUrl(name: "index" | "app/node-worker-entry" | "app/graph-types-worker-entry"): URL {
-  return sourceUrl(`${name}${EXTENSION}`);
+  return urlInSource(`${name}${EXTENSION}`);
 }

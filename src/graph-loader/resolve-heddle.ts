@@ -1,13 +1,13 @@
 import Module, { register } from "node:module";
 import { fileURLToPath } from "node:url";
 import { resolvesToHeddle } from "./native-resolution-check.ts";
-import { entryUrl, HEDDLE_FOLDERS, packageUrl } from "./own-package-paths.ts";
+import { entryUrl, HEDDLE_FOLDERS, urlInPackage } from "./own-package-paths.ts";
 
 /** The package's main module: built, or in the sources. */
 const HEDDLE_URL = entryUrl("index").href;
 
 /** The main module in the sources. The demo imports it, even if the program is built. */
-const SOURCE_INDEX = packageUrl("src/index.ts").href;
+const SOURCE_INDEX = urlInPackage("src/index.ts").href;
 
 /**
  * The query parameter with the reload number in the URLs of ES modules. Each reload has other URLs, so it has its own

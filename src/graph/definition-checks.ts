@@ -64,7 +64,7 @@ export function describeType(value: unknown): string {
  * Reads a duration and returns it in milliseconds.
  * @throws ServiceError `graph.invalid` if it is not a duration above 0
  */
-export function readDuration(time: unknown, what: string): number {
+export function requireDurationMs(time: unknown, what: string): number {
   return (
     parseDuration(time) ??
     throwInvalidGraph(`${what} must be milliseconds or a text such as "500ms", "30s" or "2m"`)

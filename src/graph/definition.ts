@@ -17,7 +17,7 @@ import {
 } from "./definition-checks.ts";
 import { isBranch, type Target } from "./commands.ts";
 import type { AcceptedEvents, QuestionAfterMigration } from "../model/machine-mailbox.ts";
-import { isGraphNode, readNode, type NodeRule } from "./node.ts";
+import { isGraphNode, toNodeRule, type NodeRule } from "./node.ts";
 import { isSchema, type Schema, type SchemaResult } from "./standard-schema.ts";
 
 /** The edges of a node: fixed targets, or a function that chooses targets, given the state. */
@@ -328,7 +328,7 @@ function definitionOf(literal: GraphLiteral): GraphDefinition {
   if (names.size === 0) throwInvalidGraph("nodes is empty: a graph needs at least one node");
   const nodes = new Map<string, NodeRule>();
   for (const node of names) {
-    nodes.set(node, readNode(node, specs[node], names));
+    nodes.set(node, toNodeRule(node, specs[node], names));
   }
   const edges = new Map<string, EdgeRule>();
   for (const [from, spec] of Object.entries(requireObject(literal.edges, "edges"))) {

@@ -52,7 +52,7 @@ export function toInterrupt(taskNamespace: string, index: number, value: unknown
 }
 
 /** Reads an answer from its stored form; null if there is none. */
-export function readAnswer(stored: unknown): StoredAnswer | null {
+export function parseStoredAnswer(stored: unknown): StoredAnswer | null {
   return isObject(stored) && Object.hasOwn(stored, "value") ? (stored as unknown as StoredAnswer) : null;
 }
 
@@ -60,7 +60,7 @@ export function readAnswer(stored: unknown): StoredAnswer | null {
 export type SubgraphAnswers = { readonly [id: string]: StoredAnswer };
 
 /** Reads the answers for a subgraph from those of the task that runs it. (The task itself has no interrupts.) */
-export function readSubgraphAnswers(resumes: readonly unknown[]): SubgraphAnswers {
+export function unpackSubgraphAnswers(resumes: readonly unknown[]): SubgraphAnswers {
   const [first] = resumes;
   return isObject(first) && isObject(first["inward"]) ? (first["inward"] as SubgraphAnswers) : {};
 }

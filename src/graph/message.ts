@@ -1,7 +1,7 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import { listField, copiedObjectField, throwInvalidField, optionalStringField } from "./field-type-checks.ts";
-import { readToolCalls, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
-import { usageAt, type Usage } from "./token-usage.ts";
+import { toToolCalls, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
+import { toUsage, type Usage } from "./token-usage.ts";
 
 /** A message in its stored form. The optional fields depend on the type. */
 export interface Message {
@@ -71,7 +71,7 @@ function messageTypeOf(named: string): Message["type"] | "remove" | undefined {
   return types.get(named) ?? types.get((CLASS_NAME.exec(named)?.[1] ?? named).toLowerCase());
 }
 
-function typeAt(named: unknown, at: string): Message["type"] | "remove" {
+function toMessageType(named: unknown, at: string): Message["type"] | "remove" {
   if (typeof named !== "string") throwInvalidField(at, 'has no type: give it a "type" or a "role"');
   return (
     messageTypeOf(named) ??
@@ -98,7 +98,7 @@ function fromConstructor({ type, id, kwargs }: JsonObject): JsonObject | undefin
 }
 
 /** Returns the fields of a message, which may be given in any of the accepted forms. */
-function fieldsAt(like: unknown, at: string): JsonObject {
+function messageFieldsOf(like: unknown, at: string): JsonObject {
   if (typeof like === "string") return { type: "human", content: like };
   if (isRolePair(like)) return { type: like[0], content: like[1] };
   if (typeof like !== "object" || like === null || Array.isArray(like)) {
@@ -121,29 +121,29 @@ function fieldsAt(like: unknown, at: string): JsonObject {
   return isObject(data) && fields["content"] === undefined ? { ...data, type } : fields;
 }
 
-function contentAt(content: unknown, at: string): Message["content"] {
+function toContent(content: unknown, at: string): Message["content"] {
   if (typeof content === "string") return content;
   if (content === null || content === undefined) return "";
   if (!Array.isArray(content)) throwInvalidField(at, "must be a string or an array of content blocks");
-  return content.map((block: unknown, i) => contentBlockAt(block, `${at}[${i}]`));
+  return content.map((block: unknown, i) => toContentBlock(block, `${at}[${i}]`));
 }
 
 /**
  * An unchanged copy of a content block of any type (text, image_url, file, reasoning, ...). A string becomes
  * a text block.
  */
-export function contentBlockAt(block: unknown, at: string): JsonObject {
+export function toContentBlock(block: unknown, at: string): JsonObject {
   if (typeof block === "string") return { type: "text", text: block };
   const copy = toStorable(block, at);
   return isObject(copy) ? copy : throwInvalidField(at, "must be a content block: an object with a type");
 }
 
-function exampleAt(value: unknown, at: string): boolean {
+function toExampleFlag(value: unknown, at: string): boolean {
   if (value === undefined || value === null) return false;
   return typeof value === "boolean" ? value : throwInvalidField(at, "must be true or false");
 }
 
-function statusAt(value: unknown, at: string): "success" | "error" {
+function toToolStatus(value: unknown, at: string): "success" | "error" {
   if (value === undefined || value === null) return "success";
   return value === "success" || value === "error"
     ? value
@@ -154,7 +154,7 @@ function statusAt(value: unknown, at: string): "success" | "error" {
  * The `additional_kwargs` of a message. A message with OpenAI's role `developer` is stored as a system message. Its
  * role is kept in `additional_kwargs`, for clients that send the message on to OpenAI.
  */
-function kwargsAt(fields: JsonObject, named: unknown, at: string): JsonObject {
+function toAdditionalKwargs(fields: JsonObject, named: unknown, at: string): JsonObject {
   const kwargs = copiedObjectField(fields["additional_kwargs"], at);
   return named === "developer" ? { __openai_role__: "developer", ...kwargs } : kwargs;
 }
@@ -165,22 +165,22 @@ function kwargsAt(fields: JsonObject, named: unknown, at: string): JsonObject {
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the path of the field
  */
 export function toMessage(like: unknown, at: string, mint: () => string): Message | RemoveMessage {
-  const fields = fieldsAt(like, at);
+  const fields = messageFieldsOf(like, at);
   const named = fields["type"] ?? fields["role"];
-  const type = typeAt(named, at);
+  const type = toMessageType(named, at);
   const id = optionalStringField(fields["id"], `${at}.id`);
   if (type === "remove") {
     if (id === null || id === "") throwInvalidField(at, "removes a message, but has no id");
     return Object.freeze({ type, id });
   }
   const base = {
-    content: contentAt(fields["content"], `${at}.content`),
-    additional_kwargs: kwargsAt(fields, named, `${at}.additional_kwargs`),
+    content: toContent(fields["content"], `${at}.content`),
+    additional_kwargs: toAdditionalKwargs(fields, named, `${at}.additional_kwargs`),
     response_metadata: copiedObjectField(fields["response_metadata"], `${at}.response_metadata`),
     type,
     name: optionalStringField(fields["name"], `${at}.name`),
     id: id === null || id === "" ? mint() : id,
-    example: exampleAt(fields["example"], `${at}.example`),
+    example: toExampleFlag(fields["example"], `${at}.example`),
   };
   if (type === "ai")
     return Object.freeze(Object.assign({}, base, aiFields(fields, base.additional_kwargs, at)));
@@ -194,11 +194,11 @@ function aiFields(fields: JsonObject, kwargs: JsonObject, at: string) {
   const { tool_calls: raw } = kwargs;
   // Some clients send the calls only in `additional_kwargs`, as LangChain's OpenAI classes do.
   const calls = given.length === 0 && invalid.length === 0 && Array.isArray(raw) ? raw : given;
-  const { tool_calls, invalid_tool_calls } = readToolCalls(calls, invalid, at);
+  const { tool_calls, invalid_tool_calls } = toToolCalls(calls, invalid, at);
   return {
     tool_calls,
     invalid_tool_calls,
-    usage_metadata: usageAt(fields["usage_metadata"], `${at}.usage_metadata`),
+    usage_metadata: toUsage(fields["usage_metadata"], `${at}.usage_metadata`),
   };
 }
 
@@ -210,6 +210,6 @@ function toolFields(fields: JsonObject, at: string) {
   return {
     tool_call_id,
     artifact: artifact === undefined || artifact === null ? {} : toStorable(artifact, `${at}.artifact`),
-    status: statusAt(fields["status"], `${at}.status`),
+    status: toToolStatus(fields["status"], `${at}.status`),
   };
 }

@@ -25,7 +25,7 @@ export interface NodeResult {
  * @throws ServiceError `state.invalid` for an unknown key or a value that a schema refuses,
  *   `value.unstorable`; with the path
  */
-export function readUpdate(
+export function normalizeUpdate(
   { rules }: GraphDefinition,
   update: unknown,
   at: string,
@@ -62,7 +62,7 @@ export function stateKeyNames(rules: GraphDefinition["rules"]): string {
  * @throws ServiceError `state.invalid` if the target is neither a node nor END, or if the node's `input` schema refuses
  * the input of a `send`
  */
-export function readTarget(definition: GraphDefinition, target: unknown, at: string): StoredTarget {
+export function normalizeTarget(definition: GraphDefinition, target: unknown, at: string): StoredTarget {
   const node = isSendCommand(target) ? target.node : target;
   if (typeof node !== "string") {
     throwInvalidField(at, "must be a node's name, END or send(...)");
@@ -93,7 +93,7 @@ function withoutUntracked({ rules }: GraphDefinition, input: unknown): unknown {
 
 function readTargets(definition: GraphDefinition, targets: unknown, at: string): readonly StoredTarget[] {
   return (Array.isArray(targets) ? targets : [targets]).map((target: unknown) =>
-    readTarget(definition, target, at),
+    normalizeTarget(definition, target, at),
   );
 }
 
@@ -101,14 +101,18 @@ function readTargets(definition: GraphDefinition, targets: unknown, at: string):
  * Converts the return value of a node to its normal form.
  * @throws ServiceError `state.invalid`, `value.unstorable`
  */
-export function readReturn(definition: GraphDefinition, returned: unknown, namespace: string): NodeResult {
+export function normalizeReturn(
+  definition: GraphDefinition,
+  returned: unknown,
+  namespace: string,
+): NodeResult {
   if (returned === undefined || returned === null) return { update: null, untracked: null, goto: [] };
   const goto: StoredTarget[] = [];
   let update: unknown;
   let leaves: unknown[] | undefined;
   for (const part of Array.isArray(returned) ? (returned as readonly unknown[]) : [returned]) {
     if (isSendCommand(part)) {
-      goto.push(readTarget(definition, part, "the return"));
+      goto.push(normalizeTarget(definition, part, "the return"));
       continue;
     }
     if (isToParentCommand(part)) {
@@ -125,7 +129,7 @@ export function readReturn(definition: GraphDefinition, returned: unknown, names
   }
   if (leaves !== undefined) return { update: null, untracked: null, goto: [], parentCommands: leaves };
   if (update === undefined) return { update: null, untracked: null, goto };
-  return { goto, ...readUpdate(definition, update, "update", namespace) };
+  return { goto, ...normalizeUpdate(definition, update, "update", namespace) };
 }
 
 /**

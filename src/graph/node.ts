@@ -3,7 +3,7 @@ import { isObject } from "../model/json.ts";
 import {
   checkName,
   checkTarget,
-  readDuration,
+  requireDurationMs,
   requireObject,
   throwInvalidGraph,
   describeType,
@@ -78,7 +78,7 @@ const NO_RETRY: RetryRule = Object.freeze({
 const OPTIONS: ReadonlySet<string> = new Set(["run", "input", "retry", "timeout", "after", "defer", "cache"]);
 
 /** Validates one entry of `nodes`. @throws ServiceError `graph.invalid`, with the name of the node and the option */
-export function readNode(name: string, spec: unknown, names: ReadonlySet<string>): NodeRule {
+export function toNodeRule(name: string, spec: unknown, names: ReadonlySet<string>): NodeRule {
   checkName(name, "The node");
   const at = `nodes.${name}`;
   if (typeof spec !== "function" && !isObject(spec)) {
@@ -102,7 +102,7 @@ export function readNode(name: string, spec: unknown, names: ReadonlySet<string>
     graph: isGraphNode(run) ? run : null,
     input,
     retry: retryOf(retry, `${at}.retry`),
-    timeout: timeout === undefined ? null : readDuration(timeout, `${at}.timeout`),
+    timeout: timeout === undefined ? null : requireDurationMs(timeout, `${at}.timeout`),
     after: [...new Set(after as readonly string[])].sort(),
     defer,
     cache: cacheOf(cache, `${at}.cache`),
@@ -141,9 +141,9 @@ function retryOf(spec: unknown, at: string): RetryRule {
     throwInvalidGraph(`${at}.when must be a function of the error`);
   return Object.freeze({
     attempts: attemptsOf(attempts, `${at}.attempts`),
-    initial: initial === undefined ? NO_RETRY.initial : readDuration(initial, `${at}.initial`),
+    initial: initial === undefined ? NO_RETRY.initial : requireDurationMs(initial, `${at}.initial`),
     factor,
-    max: max === undefined ? NO_RETRY.max : readDuration(max, `${at}.max`),
+    max: max === undefined ? NO_RETRY.max : requireDurationMs(max, `${at}.max`),
     jitter,
     when: when as RetryRule["when"],
   });
@@ -159,7 +159,7 @@ function cacheOf(spec: unknown, at: string): CacheRule | null {
   if (key !== undefined && typeof key !== "function")
     throwInvalidGraph(`${at}.key must be a function of the input`);
   return Object.freeze({
-    ttl: ttl === undefined ? null : readDuration(ttl, `${at}.ttl`),
+    ttl: ttl === undefined ? null : requireDurationMs(ttl, `${at}.ttl`),
     key: key as CacheRule["key"],
   });
 }

@@ -325,7 +325,7 @@ export function startTask(site: TaskOrigin): PlannedTask {
 const NONE_WAITING: WaitingNodes = Object.freeze({ joins: {}, deferred: {} });
 
 /** Reads {@link WaitingNodes} from {@link CheckpointHead.engine}. */
-export function readWaitingNodes({ joins, deferred }: JsonObject): WaitingNodes {
+export function parseWaitingNodes({ joins, deferred }: JsonObject): WaitingNodes {
   if (joins === undefined && deferred === undefined) return NONE_WAITING;
   return {
     joins: isObject(joins) ? (joins as IncompleteJoins) : {},

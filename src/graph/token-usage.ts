@@ -12,7 +12,7 @@ export interface Usage {
 /** Token counts as a node may write them. An absent count means 0, and an absent total the sum of both counts. */
 export type UsageLike = { readonly [K in keyof Usage]?: Usage[K] | undefined };
 
-function countAt(usage: JsonObject, field: string, at: string): number | undefined {
+function toTokenCount(usage: JsonObject, field: string, at: string): number | undefined {
   const count = usage[field];
   if (count === undefined || count === null) return undefined;
   if (typeof count === "number" && count >= 0) return count;
@@ -23,7 +23,7 @@ function countAt(usage: JsonObject, field: string, at: string): number | undefin
  * Reads token counts and fills in absent ones; null if `value` is null or undefined.
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the path of the field
  */
-export function usageAt(value: unknown, at: string): Usage | null {
+export function toUsage(value: unknown, at: string): Usage | null {
   if (value === undefined || value === null) return null;
   const usage = copiedObjectField(value, at);
   for (const field of ["input_token_details", "output_token_details"]) {
@@ -31,9 +31,9 @@ export function usageAt(value: unknown, at: string): Usage | null {
     if (details !== undefined && !isObject(details))
       throwInvalidField(`${at}.${field}`, "must be an object of counts");
   }
-  const input_tokens = countAt(usage, "input_tokens", at) ?? 0;
-  const output_tokens = countAt(usage, "output_tokens", at) ?? 0;
-  const total_tokens = countAt(usage, "total_tokens", at) ?? input_tokens + output_tokens;
+  const input_tokens = toTokenCount(usage, "input_tokens", at) ?? 0;
+  const output_tokens = toTokenCount(usage, "output_tokens", at) ?? 0;
+  const total_tokens = toTokenCount(usage, "total_tokens", at) ?? input_tokens + output_tokens;
   return { ...usage, input_tokens, output_tokens, total_tokens };
 }
 

@@ -46,7 +46,7 @@ export function parseToolCall(name: string, text: string, id: string | null): To
  * Reads a tool call in the form of the OpenAI API, `{ id, type: "function", function: { name, arguments } }`, or in the
  * form of Heddle and LangChain, `{ id, name, args }`.
  */
-function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
+function toToolCall(call: unknown, at: string): ToolCall | InvalidToolCall {
   if (!isObject(call)) throwInvalidField(at, "must be an object with name, args and id");
   const id = optionalStringField(call["id"], `${at}.id`);
   const { function: named } = call;
@@ -64,7 +64,7 @@ function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
   return { name, args: copiedObjectField(call["args"], `${at}.args`), id, type: "tool_call" };
 }
 
-function invalidCallAt(call: unknown, at: string): InvalidToolCall {
+function toInvalidToolCall(call: unknown, at: string): InvalidToolCall {
   if (!isObject(call)) throwInvalidField(at, "must be an object with name, args, id and error");
   const text = (field: string) => optionalStringField(call[field], `${at}.${field}`);
   return {
@@ -80,10 +80,10 @@ function invalidCallAt(call: unknown, at: string): InvalidToolCall {
  * Reads the calls of an AI message and separates the valid from the invalid ones.
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the path of the field
  */
-export function readToolCalls(calls: readonly unknown[], invalid: readonly unknown[], at: string): ToolCalls {
+export function toToolCalls(calls: readonly unknown[], invalid: readonly unknown[], at: string): ToolCalls {
   if (calls.length === 0 && invalid.length === 0) return { tool_calls: [], invalid_tool_calls: [] };
-  const read = calls.map((call, i) => toolCallAt(call, `${at}.tool_calls[${i}]`));
-  const known = invalid.map((call, i) => invalidCallAt(call, `${at}.invalid_tool_calls[${i}]`));
+  const read = calls.map((call, i) => toToolCall(call, `${at}.tool_calls[${i}]`));
+  const known = invalid.map((call, i) => toInvalidToolCall(call, `${at}.invalid_tool_calls[${i}]`));
   return {
     tool_calls: read.filter((call) => call.type === "tool_call"),
     invalid_tool_calls: [...known, ...read.filter((call) => call.type === "invalid_tool_call")],

@@ -7,7 +7,7 @@ import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.t
 import type { AccessDecision } from "../access/access-control.ts";
 import { type CallClient, RouteCall } from "./route-call.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
-import { storedSender, jsonSender, listSender } from "./json-responses.ts";
+import { createStoredSender, createJsonSender, createListSender } from "./json-responses.ts";
 import { failureResponseOf } from "../schemas/error-to-response.ts";
 import { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
 import { TimeBudget } from "../ports/time-budget.ts";
@@ -55,12 +55,12 @@ const noUsers = (): never => {
 export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   const { service, serviceOf = noUsers, ...rest } = given;
   // Lists have a memory budget of their own, so that a long search does not delay other responses.
-  const sendList = listSender({ ...given, memory: new ResponseMemoryBudget(given.scheduler) });
+  const sendList = createListSender({ ...given, memory: new ResponseMemoryBudget(given.scheduler) });
   const deps: RouteDeps = {
     ...rest,
     sendList,
-    sendJson: jsonSender(sendList),
-    sendStored: storedSender(given),
+    sendJson: createJsonSender(sendList),
+    sendStored: createStoredSender(given),
   };
   const { clock, access, httpApp, logger, requestLog, scheduler, traffic } = deps;
   const routes: Route[] = [

@@ -59,14 +59,14 @@ interface Deps {
   readonly logger: Logger;
 }
 
-export const jsonSender =
+export const createJsonSender =
   (sendList: SendList): SendJson =>
   (call, value, shape) => {
     if (shape?.stream === undefined && isSmallJson(value)) return call.json(value, shape?.headers);
     return sendList(call, [value], { open: "", close: "", ...shape });
   };
 
-export function storedSender({ budget, memory, logger }: Deps): SendStored {
+export function createStoredSender({ budget, memory, logger }: Deps): SendStored {
   const known = new BoundedSet<string>(MAX_LARGE_PATHS);
   const isLarge = (call: RouteCall) => known.size > 0 && known.has(pathOf(call));
 
@@ -148,7 +148,7 @@ const MAX_LARGE_PATHS = 256;
  * item, however long the list is. An error before the first write becomes an ordinary error response. A later error cuts the connection, so
  * that clients do not mistake a partial list for a complete list.
  */
-export function listSender({ budget, memory, logger }: Deps): SendList {
+export function createListSender({ budget, memory, logger }: Deps): SendList {
   const known = new BoundedSet<string>(MAX_LARGE_PATHS);
 
   return async (call, items, { headers = JSON_HEADERS, open = "[", close = "]", stream } = {}) => {

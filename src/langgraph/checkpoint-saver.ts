@@ -351,7 +351,7 @@ function newest(recent: ReadonlyMap<string, SaverCheckpoint> | undefined): Saver
  * Creates a saver for one attempt of a run on this thread, or for one update of the thread's state. `storesAtEnd`: what LangGraph puts is
  * stored only when the run ends (durability `exit`).
  */
-export function attemptSaver(
+export function createAttemptSaver(
   library: LangGraphLibrary,
   thread: string,
   io: SaverIo,

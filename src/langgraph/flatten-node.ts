@@ -1,6 +1,6 @@
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import type { LangGraphLibrary } from "./user-library.ts";
-import type { RunnableFunction } from "./untraced-runnable.ts";
+import type { RunnableFunction } from "./untraced-runnable-maker.ts";
 
 /** A LangChain runnable that runs other runnables one after the other. */
 interface Sequence {

@@ -1,4 +1,4 @@
-import type { GraphOutline } from "../graph/statechart-drawing.ts";
+import type { GraphOutline } from "../graph/graph-as-statechart.ts";
 import { START } from "../graph/definition-checks.ts";
 import { CONDITIONAL, type OutlineEdge } from "../graph/outline-edges.ts";
 import { END } from "../graph/commands.ts";

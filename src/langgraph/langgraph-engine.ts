@@ -8,7 +8,7 @@ import type { Engine, NodeCall, RunRefusal, UnadmittedRun } from "../ports/engin
 import type { GraphTypes } from "../ports/graph-type-schemas.ts";
 import type { NodeExecutor, NodeIo } from "../ports/node-executor.ts";
 import { NodeCallContext } from "./intercepted-call.ts";
-import { drawOutline } from "../graph/statechart-drawing.ts";
+import { statechartOfOutline } from "../graph/graph-as-statechart.ts";
 import { langGraphDrawing, langGraphOutline } from "./graph-drawing.ts";
 import { HostedExecution, type DriveGraph } from "./hosted-execution.ts";
 import { copyGraph, interceptNodes, compiledGraphAt, TAG_HIDDEN } from "./node-interception.ts";
@@ -16,7 +16,7 @@ import { answerRefusal, langGraphInput, streamOptionsOf, requestsLangChainEvents
 import type { LangGraphLibrary } from "./user-library.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 import type { FactoryRuntime } from "./factory-runtime.ts";
-import { attemptSaver } from "./checkpoint-saver.ts";
+import { createAttemptSaver } from "./checkpoint-saver.ts";
 import { createBaseStore, AttemptStoreAccess } from "./base-store.ts";
 import { schemasWithTypes, type ReadTypes, subgraphSchemas } from "./graph-schemas.ts";
 import { computeStateUpdate } from "./state-update.ts";
@@ -35,7 +35,7 @@ export type OnFailure = (
  * Creates an engine for compiled LangGraph.js graphs, and the executor that runs their node functions.
  * @param types reads the TypeScript types of graphs for their JSON Schemas. Absent: the schemas do not use types
  */
-export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: GraphTypes) {
+export function createLangGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: GraphTypes) {
   const scopes = new NodeCallContext();
   // The asynchronous context for runs and state updates. A run that a node starts must not inherit the context of that node.
   const outside = new AsyncResource("LangGraphRun");
@@ -72,7 +72,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
     graphs: () => [...graphs().keys()],
     chart(name) {
       const loaded = graphs().get(name);
-      return loaded === undefined ? undefined : drawOutline(langGraphOutline(loaded.graph), name);
+      return loaded === undefined ? undefined : statechartOfOutline(langGraphOutline(loaded.graph), name);
     },
     async drawing(name, levels, config) {
       return langGraphDrawing(await found(name).graphFor(config), levels);
@@ -105,7 +105,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
       const { library } = loaded;
       const drive: DriveGraph = async (execution, signal) => {
         const { durability } = run.kwargs;
-        const saver = attemptSaver(library, run.thread_id, execution.events, durability === "exit");
+        const saver = createAttemptSaver(library, run.thread_id, execution.events, durability === "exit");
         const work = async () => {
           try {
             const { config, context } = run.kwargs;

@@ -8,7 +8,7 @@ import { toLangGraphCommand } from "./run-invocation.ts";
 import { type CheckpointPayload, plannedTaskOf, toVisibleState } from "./graph-progress.ts";
 import type { SaverCheckpoint } from "./saver-inputs.ts";
 import { toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
-import { attemptSaver } from "./checkpoint-saver.ts";
+import { createAttemptSaver } from "./checkpoint-saver.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 
@@ -31,7 +31,7 @@ export async function computeStateUpdate(
   const { head, values } = position;
   const puts: SaverCheckpoint[] = [];
   const graph = copyGraph(hosted);
-  graph.checkpointer = attemptSaver(library, TEMPORARY_THREAD, {
+  graph.checkpointer = createAttemptSaver(library, TEMPORARY_THREAD, {
     ids: new CheckpointIdMap(source),
     read: async (at, id) => (at === ns && head !== null && (id === null || id === head.id) ? position : null),
     history: async () => [],

@@ -10,7 +10,7 @@ import type * as SchemaModule from "@langchain/langgraph/zod/schema";
 import type * as CheckpointPackage from "@langchain/langgraph-checkpoint";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { type MakeRunnable, runnableMaker } from "./untraced-runnable.ts";
+import { type MakeRunnable, createRunnableMaker } from "./untraced-runnable-maker.ts";
 
 /** The LangGraph.js packages that are installed in a user's project, in one module format. They are never Heddle's own copy. */
 export interface LangGraphLibrary {
@@ -103,7 +103,7 @@ async function loaded(langgraph: Package, form: Form): Promise<LangGraphLibrary>
     part("@langchain/langgraph-checkpoint"),
   ]);
   const { version } = langgraph;
-  const runnableOf = runnableMaker(runnables as typeof Runnables);
+  const runnableOf = createRunnableMaker(runnables as typeof Runnables);
   return {
     langgraph: graphs,
     pregel,

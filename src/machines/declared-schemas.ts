@@ -133,7 +133,7 @@ function withCopyOfItself(json: JsonObject): JsonObject {
  * Reads the schemas that a machine declares. Null if it declares none, or only placeholders that carry a type for the compiler.
  * @returns the schemas, or what is wrong with them, as sentences that begin with the path of the broken part
  */
-export function readDeclaredSchemas(
+export function parseDeclaredSchemas(
   machine: Machine,
 ): DeclaredSchemas | null | { readonly faults: readonly string[] } {
   const declared = machine.schemas ?? (machine.config as { readonly schemas?: unknown }).schemas;

@@ -10,12 +10,12 @@ import {
   sourcesOf,
 } from "./actor-logic.ts";
 import { chartOfMachine, drawMachine } from "./machine-drawing.ts";
-import { DeclaredSchemas, readDeclaredSchemas } from "./declared-schemas.ts";
+import { DeclaredSchemas, parseDeclaredSchemas } from "./declared-schemas.ts";
 import type { MachineDriver } from "./machine-driver.ts";
-import { machineGraph } from "./machine-graph.ts";
+import { createMachineGraph } from "./machine-graph.ts";
 import { describeVersion, MachineVersions, type Migrate } from "./machine-versions.ts";
 import { allStates, isMachine, type Machine, type StateNode, type XStateLibrary } from "./xstate-types.ts";
-import { xstate5Driver } from "./xstate5-driver.ts";
+import { createXState5Driver } from "./xstate5-driver.ts";
 
 /** An export with several versions of one machine. */
 interface Exported {
@@ -46,7 +46,7 @@ export function loadMachine(exported: Machine | Exported, files: readonly string
   );
   if (twice !== undefined) throw refusal(`two of its versions have ${describeVersion(twice.version)}`);
   const actors = new Set(machines.flatMap(promiseActors));
-  return machineGraph(new MachineVersions(drivers, migrate as Migrate | undefined), [...actors], {
+  return createMachineGraph(new MachineVersions(drivers, migrate as Migrate | undefined), [...actors], {
     chart: (name) => chartOfMachine(current, name),
     drawing: () => drawMachine(current),
   });
@@ -62,10 +62,10 @@ function driverOf(machine: Machine, files: readonly string[]): MachineDriver {
   );
   if (faults.length > 0)
     throw refusal(`the machine "${id}" has parts that are not supported: ${faults.join("; ")}`);
-  const schemas = readDeclaredSchemas(machine);
+  const schemas = parseDeclaredSchemas(machine);
   if (schemas !== null && !(schemas instanceof DeclaredSchemas))
     throw refusal(`the machine "${id}" declares schemas that cannot be used: ${schemas.faults.join("; ")}`);
-  return xstate5Driver(xstate, machine, schemas);
+  return createXState5Driver(xstate, machine, schemas);
 }
 
 const refusal = (message: string, cause?: unknown) => new ServiceError("config.invalid", message, { cause });

@@ -75,7 +75,7 @@ import {
   VERSION_KEY,
   type StartedPromiseActor,
 } from "./machine-state.ts";
-import { type MachineVersions, versionOf } from "./machine-versions.ts";
+import { type MachineVersions, versionOfState } from "./machine-versions.ts";
 import { writeFault, updateEnteringState } from "./state-edits.ts";
 
 /** The number of steps that an event takes while promise actors run: one step processes the event, and one waits for the actors again. */
@@ -122,7 +122,7 @@ const CHILD: DescribedGraph = Object.freeze({
  * snapshot. Each promise actor is a separate node, so that its result is stored before the machine processes it. While no actor is running,
  * another node waits for an event.
  */
-export function machineGraph(
+export function createMachineGraph(
   versions: MachineVersions,
   actors: readonly string[],
   views: Pick<MachineParts, "chart" | "drawing">,
@@ -197,7 +197,7 @@ export function machineGraph(
       [ACTIONS_NODE]: async (state: JsonObject, ctx: Ctx) => {
         // The actions need the driver of the version that made the state: they are computed from the snapshot before the macrostep, and a
         // migration converts only the snapshot after the macrostep.
-        const driver = versions.only(versionOf(state));
+        const driver = versions.only(versionOfState(state));
         for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
           for (const effect of take(driver, step).effects) if (effect.kind === "action") await effect.run();
@@ -459,7 +459,7 @@ function dueAfter(delay: number, ctx: Ctx): number {
 
 function nextNodes(versions: MachineVersions, state: JsonObject) {
   const { work, actions, timers, rest } = storedMachineOf(state);
-  const version = versionOf(state);
+  const version = versionOfState(state);
   const sent = work.map((one) => send(actorNode(one.src), { ...one, version } satisfies Sent));
   if (actions.length > 0) return [ACTIONS_NODE, ...sent];
   if (rest["status"] !== "active") return END;
@@ -471,7 +471,7 @@ function nextNodes(versions: MachineVersions, state: JsonObject) {
 }
 
 function acceptedEvents(versions: MachineVersions, values: JsonObject): AcceptedEvents | null {
-  const driver = versions.find(versionOf(values));
+  const driver = versions.find(versionOfState(values));
   if (driver === undefined) return null;
   try {
     if (storedMachineOf(values).work.length === 0) return null;
@@ -503,7 +503,7 @@ function isOfMigrated(versions: MachineVersions, question: unknown): boolean {
  * migration, or if it cannot be migrated.
  */
 function migratedQuestion(versions: MachineVersions, values: JsonObject) {
-  if (!versions.migrates(versionOf(values))) return null;
+  if (!versions.migrates(versionOfState(values))) return null;
   try {
     const { driver, state } = versions.at(values);
     const accepted = driver.accepted(snapshotOf(state));
@@ -530,7 +530,7 @@ function schemasOf(versions: MachineVersions): MachineSchemas | undefined {
     areByVersion: !versions.isSingle,
     parseEvent: async (event, values) => {
       if (whyNotEvent(event, versions) !== undefined) return { value: event };
-      const { schemas } = versions.find(versionOf(values ?? {})) ?? versions.current;
+      const { schemas } = versions.find(versionOfState(values ?? {})) ?? versions.current;
       return schemas === null ? { value: event } : schemas.parseEvent(event as MachineEvent);
     },
   };

@@ -62,7 +62,7 @@ export class MachineVersions {
    * @throws GraphChangedError if the version is missing and the state cannot be migrated
    */
   at(state: JsonObject): { readonly driver: MachineDriver; readonly state: JsonObject } {
-    const version = versionOf(state);
+    const version = versionOfState(state);
     const driver = this.find(version);
     if (driver !== undefined) return { driver, state };
     if (this.#migrate === undefined) throw this.#missing(version);
@@ -91,7 +91,7 @@ export class MachineVersions {
    */
   of(state: JsonObject): readonly MachineDriver[] {
     if (state[SNAPSHOT_KEY] === undefined && state[VERSION_KEY] === undefined) return this.#drivers;
-    const driver = this.find(versionOf(state));
+    const driver = this.find(versionOfState(state));
     return driver === undefined ? [] : [driver];
   }
 
@@ -104,7 +104,7 @@ export class MachineVersions {
   }
 
   #migrated(state: JsonObject, migrate: Migrate): JsonObject {
-    const version = versionOf(state);
+    const version = versionOfState(state);
     const { value, context, rest } = snapshotOf(state);
     const kept = storedMachineOf(state);
     const to = describeVersion(this.current.version);
@@ -156,7 +156,7 @@ export const describeVersion = (version: string | null) =>
   version === null ? "no version" : `version "${version}"`;
 
 /** The version of the machine that made a state; null if that machine declared none. */
-export function versionOf(state: JsonObject): string | null {
+export function versionOfState(state: JsonObject): string | null {
   const version = state[VERSION_KEY];
   return version === undefined || version === null ? null : String(version);
 }

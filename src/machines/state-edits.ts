@@ -1,6 +1,6 @@
 import type { JsonObject } from "../model/json.ts";
 import { EVENTS_KEY, isPendingInput, STATE_KEY } from "./machine-state.ts";
-import { type MachineVersions, versionOf } from "./machine-versions.ts";
+import { type MachineVersions, versionOfState } from "./machine-versions.ts";
 
 /**
  * The fault of a client's write to the state; undefined if there is none. Only {@link EVENTS_KEY} and {@link STATE_KEY} are checked,
@@ -28,7 +28,7 @@ export function updateEnteringState(
   name: string,
   values: JsonObject,
 ): JsonObject | undefined {
-  const driver = versions.find(versionOf(values)) ?? versions.current;
+  const driver = versions.find(versionOfState(values)) ?? versions.current;
   const value = driver.stateValue(name, values[STATE_KEY]);
   return value === undefined ? undefined : { [STATE_KEY]: value };
 }

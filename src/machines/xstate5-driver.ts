@@ -21,7 +21,7 @@ import {
 } from "./xstate-types.ts";
 
 /** Creates the driver of a machine of XState 5. It uses the pure transition functions of the actors' logic. */
-export function xstate5Driver(
+export function createXState5Driver(
   xstate: XStateLibrary,
   machine: Machine,
   schemas: DeclaredSchemas | null = null,

@@ -144,11 +144,11 @@ type Results<R extends { readonly [name: string]: () => unknown }> = {
 };
 
 /**
- * Calls each of the readers, and returns the results by name; results that are undefined are left out.
+ * Calls each of the parsers, and returns the results by name; results that are undefined are left out.
  * @throws ServiceError as {@link mapMembersOrThrow} does
  */
-export const readFields = <R extends { readonly [name: string]: () => unknown }>(readers: R): Results<R> =>
-  mapMembersOrThrow(readers, (read) => read()) as Results<R>;
+export const parseFields = <R extends { readonly [name: string]: () => unknown }>(parsers: R): Results<R> =>
+  mapMembersOrThrow(parsers, (parse) => parse()) as Results<R>;
 
 /** An error about one field. `at`: the field's path. */
 export const fieldErrorOf = (code: ErrorCode, at: string, message: string, cause?: unknown): ServiceError =>

@@ -76,7 +76,7 @@ export function uuid7(ms: number, counter: number, random: Uint8Array): string {
  * With `isWanted`, the random part is changed until `isWanted` returns true for the id. `isWanted` MUST accept a share of all ids;
  * otherwise the search does not end.
  */
-export function monotonicIds(
+export function createMonotonicIds(
   now: () => number,
   bytes: (count: number) => Uint8Array,
 ): (isWanted?: (id: string) => boolean) => string {

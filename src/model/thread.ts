@@ -34,7 +34,7 @@ export function assertPermitted(key: ThreadKey, thread: ThreadRecord): void {
 }
 
 /** The key without the request's permission check: for work that continues after the request. */
-export function plainKey(key: ThreadKey): ThreadKey {
+export function keyWithoutPermission(key: ThreadKey): ThreadKey {
   return key.permits === undefined ? key : { tenant: key.tenant, thread: key.thread };
 }
 

@@ -1,5 +1,5 @@
 import { parseUuid } from "../model/ids.ts";
-import { readableStack } from "../model/readable-stack.ts";
+import { withoutTsxUrls } from "../model/stack-without-tsx-urls.ts";
 import type { LogFields, LogLevel } from "../ports/logger.ts";
 import { escapeControls, type ApplyStyle } from "./terminal.ts";
 
@@ -78,7 +78,7 @@ function blockOf(value: unknown): readonly string[] | undefined {
 /** The stack of an error, followed by the stacks of its causes, at most {@link MAX_CAUSES}. */
 function stackOf(error: Error, depth = 0): string {
   const { name, message, stack, cause } = error;
-  const own = typeof stack === "string" ? readableStack(stack) : `${name}: ${message}`;
+  const own = typeof stack === "string" ? withoutTsxUrls(stack) : `${name}: ${message}`;
   return cause instanceof Error && depth < MAX_CAUSES
     ? `${own}\ncaused by ${stackOf(cause, depth + 1)}`
     : own;

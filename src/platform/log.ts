@@ -1,4 +1,4 @@
-import { readableStack } from "../model/readable-stack.ts";
+import { withoutTsxUrls } from "../model/stack-without-tsx-urls.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogFields, LogLevel, Logger } from "../ports/logger.ts";
 import { MAX_CAUSES, textLine } from "./log-text.ts";
@@ -108,5 +108,5 @@ function encode(value: unknown): string {
 }
 
 function membersOf({ name, message, stack, cause }: Error): object {
-  return { name, message, stack: typeof stack === "string" ? readableStack(stack) : stack, cause };
+  return { name, message, stack: typeof stack === "string" ? withoutTsxUrls(stack) : stack, cause };
 }

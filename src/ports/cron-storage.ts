@@ -7,7 +7,7 @@ export interface CronKey {
 }
 
 /** A cron that will fire. */
-export interface DueCron extends CronKey {
+export interface PlannedCron extends CronKey {
   /** The time for which the cron is planned, in epoch milliseconds. */
   readonly slot: number;
 }
@@ -23,7 +23,7 @@ export interface CronStorage {
   /** Ids of the crons that start runs on this thread. Called often, so it MUST NOT read all crons each time. */
   ofThread(tenant: string, thread: string): Promise<readonly string[]>;
   /** The `limit` crons that fire next, ordered by `CronRecord.next`. MUST NOT read other crons. */
-  next(limit: number): Promise<readonly DueCron[]>;
+  next(limit: number): Promise<readonly PlannedCron[]>;
   /**
    * Changes, creates or deletes a cron, as the function `change` decides. The implementation MUST call the function
    * with the result of all earlier changes, including those in flight, and synchronously if the storage answers

@@ -77,11 +77,11 @@ export interface CompletedRequest extends IdempotentRequest {
   readonly thread: string;
 }
 
-export interface KeyedDelayedRun extends DelayedRun {
+export interface DelayedRunOfThread extends DelayedRun {
   readonly key: ThreadKey;
 }
 
-export interface KeyedTimer extends Timer {
+export interface TimerOfThread extends Timer {
   readonly key: ThreadKey;
 }
 
@@ -165,9 +165,9 @@ export interface Journal {
   started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]>;
 
   /** Delayed runs of all threads (`ThreadRecord.delayed`): the first `limit`, by due time. */
-  delayed(limit: number): Promise<readonly KeyedDelayedRun[]>;
+  delayedRuns(limit: number): Promise<readonly DelayedRunOfThread[]>;
   /** Threads of all tenants with their next timers (`nextTimer`): the first `limit`, by due time. */
-  timers(limit: number): Promise<readonly KeyedTimer[]>;
+  timers(limit: number): Promise<readonly TimerOfThread[]>;
   /** The request that an append has carried out with the idempotency key that has this name; undefined if there is none. */
   once(tenant: string, name: string): Eventually<CompletedRequest | undefined>;
 
@@ -189,7 +189,7 @@ export interface Journal {
    * The rows and bytes that are stored for the thread. Counting them reads the whole thread, so it MUST yield to other work. All counts are 0
    * if the thread does not exist.
    */
-  storage(key: ThreadKey): Promise<StoredSizes>;
+  storedSizes(key: ThreadKey): Promise<StoredSizes>;
 
   // --- events ---
   /**

@@ -1,7 +1,7 @@
 import type { FieldError } from "../model/errors.ts";
 import { jsonSchemaFieldErrors } from "../model/json-schema-errors.ts";
 import type { RawBody } from "./read-body.ts";
-import { invalid } from "./error-to-response.ts";
+import { invalidFieldsError } from "./error-to-response.ts";
 import { boundedSample } from "./bounded-sample.ts";
 import { Compile, type Static, type TSchema, type Validator } from "./typebox.ts";
 
@@ -23,7 +23,7 @@ export function compileBodySchema<const S extends TSchema>(
       compiled ??= Compile(schema as TSchema);
       if (compiled.Check(body)) return body as Static<S>;
       const fields = jsonSchemaFieldErrors(compiled.Errors(boundedSample(body)));
-      throw invalid(fields.length > 0 ? fields : [BEYOND]);
+      throw invalidFieldsError(fields.length > 0 ? fields : [BEYOND]);
     },
   };
 }

@@ -116,7 +116,7 @@ const bounded = ({ at, message }: FieldError): FieldError => ({
 });
 
 /** The error for invalid fields. Its message names the first of `fields`. */
-export function invalid(fields: readonly FieldError[]): ServiceError {
+export function invalidFieldsError(fields: readonly FieldError[]): ServiceError {
   const [first] = fields;
   const message = first === undefined ? "The request is not valid" : `${first.at} ${first.message}`;
   return new ServiceError("validation.failed", message, { fields });

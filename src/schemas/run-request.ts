@@ -3,7 +3,7 @@ import type { RunOrigin } from "../model/run.ts";
 import type { RunRequest } from "../service/run-draft.ts";
 import { ServiceError } from "../model/errors.ts";
 import { dropNulls, type RawBody } from "./read-body.ts";
-import { invalid } from "./error-to-response.ts";
+import { invalidFieldsError } from "./error-to-response.ts";
 import { runCreateSchema } from "./request-schemas.ts";
 
 /** Parses the body of a request that starts a run. @throws ServiceError `validation.failed` */
@@ -58,7 +58,7 @@ export function parseBatchRequest(bodies: readonly RawBody[]): readonly RunReque
       return parseRunRequest(named);
     } catch (cause) {
       if (!(cause instanceof ServiceError)) throw cause;
-      throw invalid(cause.fields.map(({ at, message }) => ({ at: `[${i}].${at}`, message })));
+      throw invalidFieldsError(cause.fields.map(({ at, message }) => ({ at: `[${i}].${at}`, message })));
     }
   });
 }

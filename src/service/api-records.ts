@@ -66,7 +66,7 @@ export function apiThread(thread: ThreadRecord, values: JsonObject | null): Json
  * The numbers and bytes of the rows that a thread has stored. `checkpoints`, `channel_values`, `pending_writes` and their sum `total_bytes`
  * are also returned by LangGraph's own server. The other members exist only in Heddle.
  */
-export function apiThreadStorage(
+export function apiStoredSizes(
   { thread }: ThreadKey,
   { checkpoints, channels, writes, runs, events, thread: record }: StoredSizes,
 ): JsonObject {

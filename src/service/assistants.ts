@@ -16,7 +16,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import { type AssistantPage, type AssistantSearch, searchAssistants } from "./assistant-search.ts";
 import { DefaultAssistants } from "./default-assistants.ts";
 import { KeyedMutex } from "./keyed-mutex.ts";
-import { storableObject } from "./storable-values.ts";
+import { requireStorableObject } from "./storable-values.ts";
 
 /** The fields of an assistant that a client may set. */
 export interface AssistantSettings {
@@ -171,9 +171,9 @@ export function createAssistants(deps: Deps): Assistants {
       version: 1,
       name: nameOf(settings.name ?? "Untitled", settings.graph_id),
       description: settings.description ?? null,
-      config: storableObject(settings.config, "config"),
-      context: storableObject(settings.context, "context"),
-      metadata: storableObject(settings.metadata, "metadata"),
+      config: requireStorableObject(settings.config, "config"),
+      context: requireStorableObject(settings.context, "context"),
+      metadata: requireStorableObject(settings.metadata, "metadata"),
       created_at: now,
       updated_at: now,
     };
@@ -195,9 +195,9 @@ export function createAssistants(deps: Deps): Assistants {
       updated_at: now,
       ...(name !== undefined && { name: nameOf(name, graph_id) }),
       ...(description !== undefined && { description }),
-      ...(config !== undefined && { config: storableObject(config, "config") }),
-      ...(context !== undefined && { context: storableObject(context, "context") }),
-      metadata: { ...before.metadata, ...storableObject(metadata, "metadata") },
+      ...(config !== undefined && { config: requireStorableObject(config, "config") }),
+      ...(context !== undefined && { context: requireStorableObject(context, "context") }),
+      metadata: { ...before.metadata, ...requireStorableObject(metadata, "metadata") },
     };
     // Stores the initial form as the first version, because a default assistant has no stored version before its first change.
     const first = newest === undefined ? [versionOf(before, before.created_at)] : [];

@@ -121,7 +121,7 @@ export function createRunCancellation({ system, journal, find }: Deps): RunCance
     async cancelEverywhere(tenant, action, which, permits) {
       const threads = new Set<string>();
       for await (const key of journal.unsettled()) if (key.tenant === tenant) threads.add(key.thread);
-      for (const { key } of await journal.delayed(MAX_DELAYED_RUNS_READ))
+      for (const { key } of await journal.delayedRuns(MAX_DELAYED_RUNS_READ))
         if (key.tenant === tenant) threads.add(key.thread);
       for (const thread of threads) {
         const key = permits === undefined ? { tenant, thread } : { tenant, thread, permits };

@@ -14,7 +14,7 @@ import type {
 import { LATEST_CHECKPOINT, type StartCheckpoint } from "../model/start-checkpoint.ts";
 import type { RunDraft } from "../../actors/thread-system-interface.ts";
 import type { NewThreadValues } from "../model/thread.ts";
-import { storable, storableObject } from "./storable-values.ts";
+import { requireStorable, requireStorableObject } from "./storable-values.ts";
 
 /** The body of a request to start a run: the supported fields, with their types checked. */
 export interface RunRequest {
@@ -132,12 +132,12 @@ export function runDraftOf(
     ...place.metadata,
     graph_id,
     assistant_id,
-    ...storableObject(request.metadata, "metadata"),
+    ...requireStorableObject(request.metadata, "metadata"),
   };
-  const config = unplaced(storableObject(request.config, "config"));
+  const config = unplaced(requireStorableObject(request.config, "config"));
   const kwargs: RunKwargs = {
-    input: storable(request.input ?? null, "input"),
-    command: (storable(request.command ?? null, "command") as Command | null) ?? null,
+    input: requireStorable(request.input ?? null, "input"),
+    command: (requireStorable(request.command ?? null, "command") as Command | null) ?? null,
     config: {
       ...EMPTY_OBJECT,
       ...assistant.config,
@@ -160,7 +160,7 @@ export function runDraftOf(
         ...metadata,
       },
     },
-    context: { ...EMPTY_OBJECT, ...assistant.context, ...storableObject(request.context, "context") },
+    context: { ...EMPTY_OBJECT, ...assistant.context, ...requireStorableObject(request.context, "context") },
     webhook: request.webhook ?? null,
     temporary: place.create?.temporary !== undefined,
     stream_mode: modesOf(request.stream_mode),

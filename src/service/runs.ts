@@ -24,7 +24,7 @@ import { apiRun, apiRunSummary } from "./api-records.ts";
 import { type MakeIdempotencyRecord, IdempotencyGuard, type IdempotencyKey } from "./idempotency.ts";
 import { runResultOf } from "./run-result.ts";
 import { resolveRunStart } from "./start-checkpoint.ts";
-import { storableObject } from "./storable-values.ts";
+import { requireStorableObject } from "./storable-values.ts";
 import { permittedThread, visibleThread } from "./threads.ts";
 import type { Webhooks } from "./webhooks/webhooks.ts";
 
@@ -256,7 +256,7 @@ export function createRuns(deps: RunsDeps): Runs {
     if (request.if_not_exists !== "create") return visibleThread(journal, key);
     return andThen(journal.thread(key), (stored): Eventually<RunThread> => {
       if (stored !== undefined) return visibleThread(journal, key);
-      const metadata = storableObject(request.metadata, "metadata");
+      const metadata = requireStorableObject(request.metadata, "metadata");
       return { thread_id: key.thread, metadata, create: { metadata, ttl: threadTtl } };
     });
   }
@@ -329,7 +329,7 @@ export function createRuns(deps: RunsDeps): Runs {
     if (waiting !== undefined) await waiting;
     const assistant = await assistants.resolve(tenant, request.assistant_id, by?.mayUse);
     const id = by === undefined ? newId() : by.run_id;
-    const metadata = storableObject(request.metadata, "metadata");
+    const metadata = requireStorableObject(request.metadata, "metadata");
     const keep = request.on_completion === "keep" || request.on_completion === "continue";
     const create = keep ? { metadata, ttl: threadTtl } : { metadata, temporary };
     const place = { thread_id: pairedId(id), metadata, create };

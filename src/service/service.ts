@@ -69,7 +69,7 @@ export interface Service {
 }
 
 /** The service of the server itself, without permission checks. */
-export interface ServerService extends Service {
+export interface UnrestrictedService extends Service {
   readonly inspection: ServerInspection;
   /**
    * Makes a thread protocol that starts its runs with `runs`, which checks the permissions of a user. The server's own `protocol` starts
@@ -80,7 +80,7 @@ export interface ServerService extends Service {
   eventsWith(parts: Pick<Service, "threads" | "states" | "runs">): MachineEvents;
 }
 
-export function createService(deps: ServiceDeps): ServerService {
+export function createService(deps: ServiceDeps): UnrestrictedService {
   const own = createAssistants(deps);
   const assistants = deps.assistants?.(own) ?? own;
   const webhooks = createWebhooks(deps);
@@ -88,9 +88,9 @@ export function createService(deps: ServiceDeps): ServerService {
   const threads = createThreads({ ...deps, forgetCrons: crons.deleteOfThread });
   const states = createThreadStates(deps);
   const runs = createRuns({ ...deps, assistants, webhooks });
-  const protocolWith: ServerService["protocolWith"] = (started) =>
+  const protocolWith: UnrestrictedService["protocolWith"] = (started) =>
     createThreadProtocol({ ...deps, runs: started, threads, states });
-  const eventsWith: ServerService["eventsWith"] = (parts) => createMachineEvents({ ...deps, ...parts });
+  const eventsWith: UnrestrictedService["eventsWith"] = (parts) => createMachineEvents({ ...deps, ...parts });
   return {
     crons,
     assistants: withoutCronsOfDeleted(assistants, crons),

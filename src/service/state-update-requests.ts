@@ -1,6 +1,6 @@
 import type { Command } from "../model/run.ts";
 import type { StateWrite } from "../ports/state-update.ts";
-import { storable } from "./storable-values.ts";
+import { requireStorable } from "./storable-values.ts";
 
 /** A change of the state that a client requests. */
 export interface UpdateRequest {
@@ -19,8 +19,8 @@ export interface SuperstepRequest {
 /** @throws ServiceError `validation.failed`, naming the value that cannot be stored */
 export function stateWriteOf({ values, command, as_node }: UpdateRequest, at: string): StateWrite {
   return {
-    values: storable(values ?? null, `${at}values`),
-    command: storable(command ?? null, `${at}command`) as Command | null,
+    values: requireStorable(values ?? null, `${at}values`),
+    command: requireStorable(command ?? null, `${at}command`) as Command | null,
     as_node: as_node ?? null,
     at,
   };

@@ -7,7 +7,7 @@ import { isPlainData } from "../model/plain-data-check.ts";
  * no conversion, and no copy is needed to protect them, because nothing else refers to a decoded body.
  * @throws ServiceError `validation.failed`, naming the part that cannot be stored
  */
-export function storable(value: unknown, at: string): unknown {
+export function requireStorable(value: unknown, at: string): unknown {
   if (isPlainData(value, MAX_DEPTH, false)) return value;
   try {
     return toStorable(value, at);
@@ -18,9 +18,9 @@ export function storable(value: unknown, at: string): unknown {
   }
 }
 
-/** Like {@link storable}, for an object; a missing value counts as `{}`. @throws ServiceError `validation.failed`, also for other types */
-export function storableObject(value: unknown, at: string): JsonObject {
-  const stored = storable(value ?? {}, at);
+/** Like {@link requireStorable}, for an object; a missing value counts as `{}`. @throws ServiceError `validation.failed`, also for other types */
+export function requireStorableObject(value: unknown, at: string): JsonObject {
+  const stored = requireStorable(value ?? {}, at);
   if (isObject(stored)) return stored;
   const fields = [{ at, message: "must be an object" }];
   throw new ServiceError("validation.failed", `${at} must be an object`, { fields });

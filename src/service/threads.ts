@@ -15,9 +15,9 @@ import type { Catalog } from "../ports/catalog.ts";
 import type { Engine } from "../ports/engine.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
-import { apiThread, apiThreadStorage, apiTtl } from "./api-records.ts";
+import { apiThread, apiStoredSizes, apiTtl } from "./api-records.ts";
 import { emptySnapshot, stateSnapshot, type StateProjection } from "./state-snapshot.ts";
-import { storableObject } from "./storable-values.ts";
+import { requireStorableObject } from "./storable-values.ts";
 import { stateWritesOf, type SuperstepRequest } from "./state-update-requests.ts";
 import {
   countThreads,
@@ -86,7 +86,7 @@ export interface Threads {
    * Its runs, events and record are shown separately.
    * @throws ServiceError `thread.not_found`
    */
-  storage(key: ThreadKey): Promise<JsonObject>;
+  storedSizes(key: ThreadKey): Promise<JsonObject>;
   /** The latest state; if the thread has none yet, an empty state. @throws ServiceError `thread.not_found` */
   state(key: ThreadKey, projection: StateProjection): Promise<JsonObject>;
   /**
@@ -159,7 +159,7 @@ export function createThreads(deps: Deps): Threads {
     async create(tenant, request, permits) {
       const thread = request.thread_id ?? newId();
       const key = { tenant, thread };
-      const metadata = storableObject(request.metadata, "metadata");
+      const metadata = requireStorableObject(request.metadata, "metadata");
       const { if_exists = "raise", ttl = threadTtl ?? null, supersteps = [] } = request;
       const record = await system.create(key, {
         metadata,
@@ -184,7 +184,7 @@ export function createThreads(deps: Deps): Threads {
     count: (tenant, request) => countThreads(catalog, reading, tenant, request),
 
     async update(key, { metadata, ttl }) {
-      const change = metadata && { metadata: storableObject(metadata, "metadata") };
+      const change = metadata && { metadata: requireStorableObject(metadata, "metadata") };
       await system.threads.update(key, { ...change, ...(ttl && { ttl }) });
       return readConsistently(journal, key, (record) => shown(key, record));
     },
@@ -207,14 +207,18 @@ export function createThreads(deps: Deps): Threads {
       }
     },
 
-    async storage(key) {
+    async storedSizes(key) {
       await visibleThread(journal, key);
-      return apiThreadStorage(key, await journal.storage(key));
+      return apiStoredSizes(key, await journal.storedSizes(key));
     },
 
     async copy(key, metadata) {
       const to = { tenant: key.tenant, thread: newId() };
-      const record = await system.threads.copy(key, to, metadata && storableObject(metadata, "metadata"));
+      const record = await system.threads.copy(
+        key,
+        to,
+        metadata && requireStorableObject(metadata, "metadata"),
+      );
       return shown(to, record);
     },
 

@@ -72,7 +72,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     try {
       await this.write(this.#opened(), ops, options);
     } catch (cause) {
-      throw unavailable("a write failed", cause);
+      throw storageUnavailableError("a write failed", cause);
     }
   }
 
@@ -142,7 +142,8 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   }
 
   #opened(): D {
-    if (this.db === undefined || this.db.status !== "open") throw unavailable("it is closed", undefined);
+    if (this.db === undefined || this.db.status !== "open")
+      throw storageUnavailableError("it is closed", undefined);
     return this.db;
   }
 }
@@ -151,14 +152,14 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
  * The error for a storage that cannot be used; a cause that is a `ServiceError` is returned unchanged. The cause is only logged and not
  * sent to clients, because LevelDB's messages contain absolute paths.
  */
-export function unavailable(what: string, cause: unknown): ServiceError {
+export function storageUnavailableError(what: string, cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
-  if (isDiskFull(cause)) return diskFull(cause);
+  if (isDiskFull(cause)) return diskFullError(cause);
   return new ServiceError("storage.unavailable", `The storage is not available: ${what}`, { cause });
 }
 
-/** The error for a full disk. As in {@link unavailable}, the cause is only logged. */
-export const diskFull = (cause: unknown): ServiceError =>
+/** The error for a full disk. As in {@link storageUnavailableError}, the cause is only logged. */
+export const diskFullError = (cause: unknown): ServiceError =>
   new ServiceError(
     "storage.unavailable",
     "The disk of the data is full: free some space, and send the request again",
@@ -188,5 +189,5 @@ function readError(cause: unknown): ServiceError {
   if (code === "LEVEL_CORRUPTION") {
     return new ServiceError("journal.damaged", "The storage holds a damaged block", { cause });
   }
-  return unavailable("a read failed", cause);
+  return storageUnavailableError("a read failed", cause);
 }

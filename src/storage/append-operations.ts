@@ -40,13 +40,13 @@ import {
   PRESENT_MARK,
   CHECKPOINTS_PER_APPEND,
   checkpointRow,
-  checkpointRowCodec,
-  runRowCodec,
+  checkpointRowConverter,
+  runRowConverter,
   encodeNumberWithChecksum,
-  threadRowCodec,
+  threadRowConverter,
   type JournalEntry,
   type StoredTaskWrites,
-} from "./records.ts";
+} from "./stored-records.ts";
 import { findDuplicateUpdates } from "./deduplicated-updates.ts";
 import { unpackRefs, type ChannelRefs } from "./channel-ref-codec.ts";
 
@@ -89,7 +89,7 @@ function writeThreadAndRuns(_: void, write: AppendWrite): Eventually<void> {
 function writeThread({ draft, append, memberKeys }: AppendWrite): void {
   const { head } = draft;
   const { key, thread } = append;
-  draft.size = draft.put(threadRecordKey(head.prefix), threadRowCodec.row(thread));
+  draft.size = draft.put(threadRecordKey(head.prefix), threadRowConverter.row(thread));
   draft.put(journalEntryKey(head.prefix, thread.seq), entryOf(append));
   threadIndexOps(draft.ops, key, head.thread, thread, memberKeys);
   const isActive = isUnsettled(thread);
@@ -215,7 +215,7 @@ function writeRunRecord(
   // The record of a run is stored at each change of the run. The kwargs never change and may be large, so they are left out while they are
   // cached in `kwargs`.
   if (kwargs.get(run.run_id) !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
-  draft.put(runKey(prefix, run.run_id), runRowCodec.row(run, "kwargs", null));
+  draft.put(runKey(prefix, run.run_id), runRowConverter.row(run, "kwargs", null));
   if (run.due !== null && run.seq_base > 0) return writeLate(draft, run, seq);
 }
 
@@ -243,7 +243,7 @@ function writeEarlierOrder(draft: AppendDraft, run: RunRecord, order: string, se
 /** Refuses to change the record of a run that has ended. @throws ServiceError `journal.conflict` */
 function refuseEnded(draft: AppendDraft, run: string): Eventually<void> {
   return andThen(draft.read(runKey(draft.head.prefix, run), `run ${run}`), (row) => {
-    if (row === undefined || !isTerminal(runRowCodec.record(row).status)) return;
+    if (row === undefined || !isTerminal(runRowConverter.record(row).status)) return;
     throw new ServiceError("journal.conflict", `Run ${run} has ended: its record is not written again`);
   });
 }
@@ -323,7 +323,7 @@ function parentRefs({ draft, latest }: AppendWrite, { ns, parent }: NewCheckpoin
 
 function readParentRefs(draft: AppendDraft, ns: string, id: string): Eventually<ChannelRefs> {
   return andThen(draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`), (stored) => {
-    if (stored !== undefined) return unpackRefs(checkpointRowCodec.record(stored).changes.channels);
+    if (stored !== undefined) return unpackRefs(checkpointRowConverter.record(stored).changes.channels);
     throw new ServiceError(
       "journal.conflict",
       `The parent ${id} of a new checkpoint is not stored in namespace "${ns}"`,

@@ -1,9 +1,9 @@
-import type { BatchLedger, LedgerEntry } from "./batch-ledger.ts";
+import type { BatchLossLedger, LedgerEntry } from "./batch-loss-ledger.ts";
 import { decodeWithChecksum } from "./checksum-envelope.ts";
 import { batchKey, BATCHES_RANGE, parseBatchKey, splitThreadKey, threadPrefix } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { encodeOrdinal } from "./sortable-numbers.ts";
-import { encodeNumberWithChecksum } from "./records.ts";
+import { encodeNumberWithChecksum } from "./stored-records.ts";
 
 interface Write {
   readonly ops: readonly WriteOperation[];
@@ -18,10 +18,10 @@ const DELETED_PER_BATCH = 2;
 
 /**
  * Numbers the batches. Each batch stores its number under a separate key, so that a missing number shows that LevelDB has lost part of its
- * log. The {@link BatchLedger} records the last number, and what each batch changed.
+ * log. The {@link BatchLossLedger} records the last number, and what each batch changed.
  */
 export class BatchNumbering {
-  readonly #ledger: BatchLedger;
+  readonly #ledger: BatchLossLedger;
   #next: number;
   /**
    * The lowest batch number whose key may still be stored. Each batch deletes a few keys of batches that the ledger no longer covers,
@@ -34,7 +34,10 @@ export class BatchNumbering {
    */
   #first: Buffer;
 
-  constructor(ledger: BatchLedger, { next, trimmed }: { readonly next: number; readonly trimmed: number }) {
+  constructor(
+    ledger: BatchLossLedger,
+    { next, trimmed }: { readonly next: number; readonly trimmed: number },
+  ) {
     this.#ledger = ledger;
     this.#next = next;
     this.#trimmed = trimmed;
@@ -99,7 +102,7 @@ export interface MissingBatches {
  */
 export async function findMissingBatches(
   kv: KeyValueStore,
-  ledger: BatchLedger,
+  ledger: BatchLossLedger,
   boot: string,
   isExcused: (key: string) => boolean,
 ): Promise<MissingBatches> {

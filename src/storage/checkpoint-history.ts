@@ -18,7 +18,7 @@ import {
   decodeCheckpoint,
   isCheckpointPartial,
   type StoredTaskWrites,
-} from "./records.ts";
+} from "./stored-records.ts";
 import { parseOrdinal } from "./sortable-numbers.ts";
 
 /**

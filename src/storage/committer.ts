@@ -3,14 +3,14 @@ import type { Clock } from "../ports/clock.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { unavailable } from "./abstract-level-store.ts";
+import { storageUnavailableError } from "./abstract-level-store.ts";
 import type { BatchNumbering } from "./batch-numbering.ts";
 import { CHECK_KEY } from "./keys.ts";
 import { LargeWriteQueue, type LargeWriteLimits } from "./large-write-queue.ts";
 import { reopenStore } from "./reopen-store.ts";
 import { WriteOutage } from "./write-outage.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { AdmissionControl } from "./admission-control.ts";
+import { WriteAdmission } from "./write-admission.ts";
 import { AcknowledgementBatcher } from "./acknowledgement-batcher.ts";
 
 /**
@@ -91,7 +91,7 @@ export class Committer {
   readonly #chain: BatchNumbering | undefined;
   readonly #deps: CommitterDeps;
   readonly #listener: CommitterListener;
-  readonly #admission: AdmissionControl;
+  readonly #admission: WriteAdmission;
   readonly #acknowledgements: AcknowledgementBatcher;
   readonly #large: LargeWriteQueue;
   #queue: PendingWrite[] = [];
@@ -140,7 +140,7 @@ export class Committer {
     this.#listener = watch;
     this.#acknowledgements = new AcknowledgementBatcher(deps.clock, deps.scheduler);
     this.#large = new LargeWriteQueue(deps.scheduler, deps.largeWrites);
-    this.#admission = new AdmissionControl(deps.scheduler, () => this.#queue.length + this.#flying);
+    this.#admission = new WriteAdmission(deps.scheduler, () => this.#queue.length + this.#flying);
   }
 
   get stats(): CommitStats {
@@ -149,7 +149,7 @@ export class Committer {
 
   /** The error with which every write fails at present; undefined when writes are accepted. */
   get refusal(): ServiceError | undefined {
-    if (this.#closing) return unavailable("it is being closed", undefined);
+    if (this.#closing) return storageUnavailableError("it is being closed", undefined);
     return this.#outage?.error;
   }
 
@@ -198,7 +198,7 @@ export class Committer {
   }
 
   /**
-   * Waits for the capacity to start something new; see {@link AdmissionControl.wait}. When a write fails, all waiting callers are admitted;
+   * Waits for the capacity to start something new; see {@link WriteAdmission.wait}. When a write fails, all waiting callers are admitted;
    * their writes are then refused.
    */
   waitForCapacity(): Promise<void> | undefined {
@@ -293,7 +293,7 @@ export class Committer {
       const after = failpoints.hit("commit.after");
       if (after !== undefined) await after;
     } catch (cause) {
-      return unavailable("a write failed", cause);
+      return storageUnavailableError("a write failed", cause);
     }
     this.#batches++;
     if (sync) this.#synced++;

@@ -7,15 +7,15 @@ import type { Logger } from "../ports/logger.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { BatchNumbering, type MissingBatches, findMissingBatches } from "./batch-numbering.ts";
-import { BatchLedger } from "./batch-ledger.ts";
+import { BatchLossLedger } from "./batch-loss-ledger.ts";
 import { LevelDbFiles, type FoundDamage, type ManifestMark, readTextOrEmpty } from "./leveldb-files.ts";
 import { DAMAGE_FILE, damageId, type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { keyLabel, rangeLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { droppedDataLines } from "./leveldb/log-messages.ts";
+import { droppedDataLines } from "./leveldb/dropped-data-lines.ts";
 import type { KeyRange } from "./leveldb/table-check.ts";
 import { QuarantinedData } from "./quarantine.ts";
-import { TableFileVerifier, type VerificationProgress } from "./table-file-verifier.ts";
+import { TableFileVerifier, type UnverifiedTables } from "./table-file-verifier.ts";
 import { VerifiedTables } from "./verified-tables.ts";
 
 interface Deps {
@@ -52,7 +52,7 @@ export class DamageDetection {
   readonly #database: string;
   readonly #deps: Deps;
   readonly #files: LevelDbFiles;
-  readonly #ledger: BatchLedger;
+  readonly #ledger: BatchLossLedger;
   readonly #verified: VerifiedTables;
   /** The names of the tables that were read when the server started. */
   readonly #read = new Set<string>();
@@ -72,7 +72,7 @@ export class DamageDetection {
     this.#deps = deps;
     this.#files = new LevelDbFiles(database, deps);
     this.findings = new DamageRecords(directory);
-    this.#ledger = new BatchLedger(join(directory, LEDGER), deps);
+    this.#ledger = new BatchLossLedger(join(directory, LEDGER), deps);
     this.#verified = new VerifiedTables(join(directory, VERIFIED));
     this.#hadLedger = existsSync(join(directory, MARK));
     this.#mark = readMark(join(directory, MARK));
@@ -80,7 +80,7 @@ export class DamageDetection {
   }
 
   /** The progress of the verification that continues after the start; undefined when it is complete. */
-  get verifying(): VerificationProgress | undefined {
+  get verifying(): UnverifiedTables | undefined {
     return this.#verifier?.left;
   }
 

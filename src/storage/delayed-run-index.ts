@@ -1,20 +1,20 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
-import type { KeyedDelayedRun, KeyedTimer } from "../ports/journal.ts";
+import type { DelayedRunOfThread, TimerOfThread } from "../ports/journal.ts";
 import { DELAYED_RANGE, dueRunKey, parseDelayedKey, parseTimerKey, TIMERS_RANGE } from "./keys.ts";
 import type { KeyValueStore, ScanRange, WriteOperation } from "../ports/key-value-store.ts";
-import { PRESENT_MARK } from "./records.ts";
+import { PRESENT_MARK } from "./stored-records.ts";
 
 type Delayed = ThreadRecord["delayed"];
 
 /** Reads the delayed runs that are due first, of all threads: at most `limit`, sorted by due time. */
-export const readDelayed = (kv: KeyValueStore, limit: number): Promise<readonly KeyedDelayedRun[]> =>
+export const readDelayedRuns = (kv: KeyValueStore, limit: number): Promise<readonly DelayedRunOfThread[]> =>
   readFirst(kv, DELAYED_RANGE, limit, parseDelayedKey);
 
 /**
  * Reads the timers that are due first, of all threads: at most `limit`, sorted by due time. The index has only the next timer of each
  * thread.
  */
-export const readTimers = (kv: KeyValueStore, limit: number): Promise<readonly KeyedTimer[]> =>
+export const readTimers = (kv: KeyValueStore, limit: number): Promise<readonly TimerOfThread[]> =>
   readFirst(kv, TIMERS_RANGE, limit, parseTimerKey);
 
 async function readFirst<T>(

@@ -10,7 +10,7 @@ import {
   prefixRange,
 } from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { readStoredRun } from "./records.ts";
+import { readStoredRun } from "./stored-records.ts";
 import type { MarkedDeletions } from "./marked-deletions.ts";
 
 /** The upper bound of the keys of all tenants: `~` sorts after every character of a tenant's name. */

@@ -5,7 +5,7 @@ import { isObject } from "../model/json.ts";
 import { encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import { ALL_KEYS, RUN_ENDS_COMPLETE_KEY, RUN_INDEX_COMPLETE_KEY, FORMAT_KEY } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { PRESENT_MARK, RUN_INDEX_MARK } from "./records.ts";
+import { PRESENT_MARK, RUN_INDEX_MARK } from "./stored-records.ts";
 
 /** The storage format that this version of Heddle writes. The number is raised when older versions could not read the new format. */
 const FORMAT = 7;

@@ -21,7 +21,7 @@ import {
 import { allEventually } from "../ports/eventually.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { HIDDEN_MARK, PRESENT_MARK, threadRowCodec } from "./records.ts";
+import { HIDDEN_MARK, PRESENT_MARK, threadRowConverter } from "./stored-records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import { runIndexOps } from "./run-index-upgrade.ts";
 import { threadIndexKeys } from "./thread-index.ts";
@@ -126,7 +126,7 @@ async function recordAt(kv: KeyValueStore, key: ThreadKey): Promise<ThreadRecord
   const bytes = await kv.get(threadRecordKey(threadPrefix(key)));
   if (bytes === undefined) return undefined;
   try {
-    return threadRowCodec.record(decodeWithChecksum(bytes, key, "its record"));
+    return threadRowConverter.record(decodeWithChecksum(bytes, key, "its record"));
   } catch {
     return "damaged";
   }

@@ -37,8 +37,8 @@ import {
   prefixRange,
 } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { PRESENT_MARK, threadRowCodec } from "./records.ts";
-import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
+import { PRESENT_MARK, threadRowConverter } from "./stored-records.ts";
+import { type ThreadMatches, type PageRange, raceScans } from "./thread-scan-race.ts";
 import { searchRuns } from "./run-search.ts";
 import { SemaphorePerTenant } from "../ports/fair-semaphore.ts";
 import { ThreadIndexScans, type ScanQuery } from "./thread-index-scans.ts";
@@ -249,7 +249,7 @@ export class KeyValueCatalog implements Catalog {
   #thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     return andThen(
       this.#kv.get(threadRecordKey(threadPrefix(key))),
-      (bytes) => bytes && threadRowCodec.record(decodeWithChecksum(bytes, key, "its record")),
+      (bytes) => bytes && threadRowConverter.record(decodeWithChecksum(bytes, key, "its record")),
     );
   }
 

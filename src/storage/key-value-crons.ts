@@ -1,5 +1,5 @@
 import type { CronRecord } from "../model/cron.ts";
-import type { CronStorage, CronUpdater, CronKey, DueCron } from "../ports/cron-storage.ts";
+import type { CronStorage, CronUpdater, CronKey, PlannedCron } from "../ports/cron-storage.ts";
 import type { Committer } from "./committer.ts";
 import { encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import {
@@ -12,7 +12,7 @@ import {
 } from "./keys.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { PRESENT_MARK } from "./records.ts";
+import { PRESENT_MARK } from "./stored-records.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 /** A change in flight. */
@@ -68,8 +68,8 @@ export class KeyValueCrons implements CronStorage {
     for await (const { cron_id, thread_id } of this.list(tenant)) into.add(thread_id, cron_id);
   }
 
-  async next(limit: number): Promise<readonly DueCron[]> {
-    const found: DueCron[] = [];
+  async next(limit: number): Promise<readonly PlannedCron[]> {
+    const found: PlannedCron[] = [];
     if (limit < 1) return found;
     for await (const [mark] of this.#kv.entries({ ...CRON_SLOTS_RANGE, limit }))
       found.push(parseCronSlotKey(mark));

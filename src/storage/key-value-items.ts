@@ -27,12 +27,12 @@ import {
 } from "./keys.ts";
 import { allEventually, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
-import { PRESENT_MARK } from "./records.ts";
-import { createRowCodec } from "./row-codec.ts";
+import { PRESENT_MARK } from "./stored-records.ts";
+import { createRecordRowConverter } from "./record-row-conversion.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 type Stored = Omit<ItemHead, "namespace" | "key">;
-const rows = createRowCodec<Stored>()(["created_at", "updated_at", "ttl", "expires_at", "bytes"]);
+const rows = createRecordRowConverter<Stored>()(["created_at", "updated_at", "ttl", "expires_at", "bytes"]);
 
 /** Changes of items that are in flight, by item key; null: the item is being deleted. */
 type Changes = Map<string, { readonly head: Stored | null }>;
@@ -76,14 +76,14 @@ export class KeyValueItems implements StoreItems {
         `the value of ${itemLabel(place)}`,
       ) as JsonObject;
       const { namespace, key } = place;
-      return { namespace, key, ...readItemHead(head, tenant, place), value };
+      return { namespace, key, ...decodeItemHead(head, tenant, place), value };
     }
   }
 
   async *heads(tenant: string, prefix: Namespace): AsyncGenerator<ItemHead> {
     for await (const [at, bytes] of this.#kv.entries(itemNamespaceRange(tenant, "s", prefix))) {
       const { namespace, key } = itemPlaceOf(at);
-      yield { namespace, key, ...readItemHead(bytes, tenant, { namespace, key }) };
+      yield { namespace, key, ...decodeItemHead(bytes, tenant, { namespace, key }) };
     }
   }
 
@@ -127,7 +127,7 @@ export class KeyValueItems implements StoreItems {
       for await (const [at, bytes] of this.#kv.entries({ ...range, ...(limit && { limit }) })) {
         seen++;
         const place = itemPlaceOf(at);
-        if (isAlive(readItemHead(bytes, tenant, place), now)) return place.namespace;
+        if (isAlive(decodeItemHead(bytes, tenant, place), now)) return place.namespace;
       }
       if (seen === 0) return undefined;
     }
@@ -194,7 +194,7 @@ export class KeyValueItems implements StoreItems {
       const read = yield* awaitValue(allEventually(Array.from(missing.keys(), (at) => this.#kv.get(at))));
       for (const [i, [at, change]] of [...missing].entries()) {
         const bytes = read[i];
-        found.set(at, bytes && readItemHead(bytes, tenant, change));
+        found.set(at, bytes && decodeItemHead(bytes, tenant, change));
       }
     }
   }
@@ -257,7 +257,7 @@ function after(change: ItemChange, before: Stored | undefined, now: number): Sto
 
 const isAlive = ({ expires_at }: Stored, now: number): boolean => expires_at === null || expires_at > now;
 
-export function readItemHead(bytes: Buffer, tenant: string, place: ItemKey): Stored {
+export function decodeItemHead(bytes: Buffer, tenant: string, place: ItemKey): Stored {
   return rows.record(decodeWithChecksum(bytes, { tenant, thread: "" }, itemLabel(place)));
 }
 

@@ -13,8 +13,8 @@ import type {
   Append,
   Damage,
   CompletedRequest,
-  KeyedDelayedRun,
-  KeyedTimer,
+  DelayedRunOfThread,
+  TimerOfThread,
   Fence,
   HistoryQuery,
   Journal,
@@ -39,7 +39,7 @@ import {
   pendingWritesPrefix,
 } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { readDelayed, readTimers } from "./delayed-run-index.ts";
+import { readDelayedRuns, readTimers } from "./delayed-run-index.ts";
 import { expireIdempotencyRecords, readIdempotencyRecord } from "./idempotency-records.ts";
 import type { KeyValueOutbox } from "./key-value-outbox.ts";
 import { readHistory, readPendingWrites } from "./checkpoint-history.ts";
@@ -55,13 +55,13 @@ import {
   isCheckpointPartial,
   readRun,
   type StoredCheckpoint,
-} from "./records.ts";
+} from "./stored-records.ts";
 import { DecodedValuesCache } from "./decoded-values-cache.ts";
 import { ThreadRunsReader } from "./thread-runs-reader.ts";
 import type { MarkedDeletions } from "./marked-deletions.ts";
 import type { IsDeleted } from "./thread-check.ts";
 import { verifyRecords } from "./record-verifier.ts";
-import { unavailable } from "./abstract-level-store.ts";
+import { storageUnavailableError } from "./abstract-level-store.ts";
 import type { WriteOrder } from "./write-order.ts";
 import {
   threadRemovalOps,
@@ -154,11 +154,11 @@ export class KeyValueJournal implements Journal {
     return this.#unlessDeleted(key, null, [], () => this.#runsOf(key).begun(seq, next_run - 1, limit));
   }
 
-  delayed(limit: number): Promise<readonly KeyedDelayedRun[]> {
-    return readDelayed(this.#kv, limit);
+  delayedRuns(limit: number): Promise<readonly DelayedRunOfThread[]> {
+    return readDelayedRuns(this.#kv, limit);
   }
 
-  timers(limit: number): Promise<readonly KeyedTimer[]> {
+  timers(limit: number): Promise<readonly TimerOfThread[]> {
     return readTimers(this.#kv, limit);
   }
 
@@ -252,7 +252,7 @@ export class KeyValueJournal implements Journal {
     );
   }
 
-  async storage(key: ThreadKey): Promise<StoredSizes> {
+  async storedSizes(key: ThreadKey): Promise<StoredSizes> {
     return this.#unlessDeleted(key, null, NOTHING_STORED, () => sumThreadSizes(this.#kv, key));
   }
 
@@ -484,7 +484,7 @@ export class KeyValueJournal implements Journal {
   #refuseInvalid(head: ThreadHead): void {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
-    if (!head.isValid) throw unavailable("a write failed", undefined);
+    if (!head.isValid) throw storageUnavailableError("a write failed", undefined);
   }
 
   #refuseSwept(key: ThreadKey, run: string): void {

@@ -16,7 +16,13 @@ import {
 } from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { EventReader } from "./event-reader.ts";
-import { PRESENT_MARK, readRun, runRowCodec, threadRowCodec, type JournalEntry } from "./records.ts";
+import {
+  PRESENT_MARK,
+  readRun,
+  runRowConverter,
+  threadRowConverter,
+  type JournalEntry,
+} from "./stored-records.ts";
 
 /** The lower bound of the keys of all tenants. The server's own keys begin with `!`, and `"` is the next character. */
 const TENANTS = '"';
@@ -78,7 +84,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
     const prefix = threadPrefix(key);
     const runs = runPrefix(prefix);
     for await (const [at, bytes] of this.#kv.entries(prefixRange(runs))) {
-      if (isTerminal(runRowCodec.record(decodeWithChecksum(bytes, key, at)).status)) continue;
+      if (isTerminal(runRowConverter.record(decodeWithChecksum(bytes, key, at)).status)) continue;
       const id = unescapeSegment(at.slice(runs.length));
       const thread = await this.#thread(key, prefix);
       // Skips temporary threads: the start of the server deletes them with their runs.
@@ -90,7 +96,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
 
   async #thread(key: ThreadKey, prefix: string): Promise<ThreadRecord | undefined> {
     const bytes = await this.#kv.get(threadRecordKey(prefix));
-    return bytes && threadRowCodec.record(decodeWithChecksum(bytes, key, "its record"));
+    return bytes && threadRowConverter.record(decodeWithChecksum(bytes, key, "its record"));
   }
 
   async #endOf(key: ThreadKey, prefix: string, run: RunRecord): Promise<RecordedEnd | null> {

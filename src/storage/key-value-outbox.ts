@@ -23,7 +23,7 @@ import {
 } from "./keys.ts";
 import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
-import { PRESENT_MARK } from "./records.ts";
+import { PRESENT_MARK } from "./stored-records.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 const STATUSES = ["pending", "dead"] as const;

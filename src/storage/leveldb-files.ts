@@ -18,7 +18,7 @@ import { crc32 } from "node:zlib";
 import type { Clock } from "../ports/clock.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { readManifest, type TableEntry } from "./leveldb/manifest.ts";
+import { parseManifest, type TableEntry } from "./leveldb/manifest.ts";
 import { buildTableFromBlocks, type DataBlock, type TableBounds } from "./leveldb/salvage.ts";
 import { checkTable, WHOLE_KEY_RANGE, type TableDamage } from "./leveldb/table-check.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
@@ -85,7 +85,7 @@ export class LevelDbFiles {
       return `${name} is not what was written, or an older copy`;
     }
     try {
-      readManifest(bytes);
+      parseManifest(bytes);
       return undefined;
     } catch (error) {
       return `${name} cannot be read (${error instanceof Error ? error.message : String(error)})`;
@@ -179,7 +179,7 @@ export class LevelDbFiles {
     const files = readdirSync(this.#database);
     const [manifest] = this.manifests();
     if (manifest !== undefined && this.flaw(manifest, mark) === undefined) {
-      return readManifest(readFileSync(join(this.#database, manifest))).map((table) => ({
+      return parseManifest(readFileSync(join(this.#database, manifest))).map((table) => ({
         name: fileOf(table, files),
         bounds: { from: table.smallest, to: table.largest, first: table.first },
         size: table.size,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { Level } from "level";
 import { ServiceError } from "../model/errors.ts";
-import { AbstractLevelStore, unavailable } from "./abstract-level-store.ts";
+import { AbstractLevelStore, storageUnavailableError } from "./abstract-level-store.ts";
 import type { KeyValueStore, ReplaceableKeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 
 type Db = Level<string, Buffer>;
@@ -124,7 +124,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> implements Repl
       await rename(this.#directory, former);
       await rename(made, this.#directory);
     } catch (cause) {
-      throw unavailable("the database could not be replaced", cause);
+      throw storageUnavailableError("the database could not be replaced", cause);
     }
     await this.open();
     await rm(former, { recursive: true, force: true });
@@ -243,7 +243,7 @@ function openError(directory: string, thrown: unknown): ServiceError {
 }
 
 /** Rebuilds the database from its tables and logs. MUST NOT be called while the database is open. */
-export async function repairLevel(directory: string): Promise<void> {
+export async function rebuildLevelDb(directory: string): Promise<void> {
   try {
     await ClassicLevel.repair(directory);
   } catch (cause) {

@@ -1,7 +1,7 @@
 import { withCauses } from "../model/errors.ts";
 import { threadMapKey, type ThreadKey } from "../model/thread.ts";
 import type { Logger } from "../ports/logger.ts";
-import { unavailable } from "./abstract-level-store.ts";
+import { storageUnavailableError } from "./abstract-level-store.ts";
 import type { Committer } from "./committer.ts";
 import {
   eventsPrefix,
@@ -14,7 +14,7 @@ import {
 } from "./keys.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { PRESENT_MARK } from "./records.ts";
+import { PRESENT_MARK } from "./stored-records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import type { WriteOrder } from "./write-order.ts";
 
@@ -119,14 +119,15 @@ export class MarkedDeletions {
    */
   async writePiece(key: ThreadKey, ops: readonly WriteOperation[]): Promise<void> {
     // If a write has failed, the thread is not reserved any more, and its earlier pieces may have been deleted.
-    if (!this.#reserved.has(deletionMarkKey(key, null))) throw unavailable("a write failed", undefined);
+    if (!this.#reserved.has(deletionMarkKey(key, null)))
+      throw storageUnavailableError("a write failed", undefined);
     await this.#write(ops);
   }
 
   /** Writes the last piece and makes the thread visible. Throws the errors of {@link writePiece}. */
   async publish(key: ThreadKey, ops: readonly WriteOperation[]): Promise<void> {
     const mark = deletionMarkKey(key, null);
-    if (!this.#reserved.delete(mark)) throw unavailable("a write failed", undefined);
+    if (!this.#reserved.delete(mark)) throw storageUnavailableError("a write failed", undefined);
     await this.#write([...ops, { key: mark, value: null }], true);
     this.#marks.delete(mark);
   }

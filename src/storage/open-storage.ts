@@ -23,7 +23,7 @@ import { DamageDetection } from "./damage-detection.ts";
 import { KeyValueJournal } from "./key-value-journal.ts";
 import type { KeyValueStore, ReplaceableKeyValueStore } from "../ports/key-value-store.ts";
 import type { ReplicationMetrics } from "../ports/replication-metrics.ts";
-import { LevelDbKeyValueStore, repairLevel } from "./leveldb-key-value-store.ts";
+import { LevelDbKeyValueStore, rebuildLevelDb } from "./leveldb-key-value-store.ts";
 import { lockDirectory, hostBootId } from "./directory-lock.ts";
 import { MemoryKeyValueStore } from "./memory-key-value-store.ts";
 import { KeyValueOutbox } from "./key-value-outbox.ts";
@@ -282,7 +282,7 @@ export async function repairStorage(directory: string, deps: StorageDeps): Promi
   await withoutServer(directory, deps, async (damageDetection, database) => {
     await damageDetection.record();
     deps.onProgress?.({ work: "rebuilding the database" });
-    await repairLevel(database);
+    await rebuildLevelDb(database);
     return "rebuilt";
   });
 }

@@ -19,7 +19,7 @@ import { keyLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { ThreadCheck, type IsDeleted } from "./thread-check.ts";
 import { strayThreadOf } from "./index-repair.ts";
-import { itemLabel, readItemHead } from "./key-value-items.ts";
+import { itemLabel, decodeItemHead } from "./key-value-items.ts";
 
 /**
  * Checks a key of a store item, or of the index of items by expiry; yields nothing for other keys. Yields an error if the item's record,
@@ -32,7 +32,7 @@ async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGe
     const head = await kv.get(itemRowKey(tenant, "s", place));
     // The damaged record is reported under its own key.
     if (head !== undefined && envelopeFlaw(head) !== undefined) return;
-    const expires = head && readItemHead(head, tenant, place).expires_at;
+    const expires = head && decodeItemHead(head, tenant, place).expires_at;
     if (typeof expires !== "number" || Math.ceil(expires) !== due)
       yield `${itemLabel(place)} is to expire, and is not there or lives on`;
     return;
@@ -45,7 +45,7 @@ async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGe
       yield `${itemLabel(place)} has ${kind === "sv" ? "a value" : "vectors"} and no record`;
     return;
   }
-  const { expires_at } = readItemHead(bytes, tenant, place);
+  const { expires_at } = decodeItemHead(bytes, tenant, place);
   if ((await kv.get(itemRowKey(tenant, "sv", place))) === undefined) yield `${itemLabel(place)} has no value`;
   if (expires_at !== null && (await kv.get(itemExpiryKey(expires_at, tenant, place))) === undefined)
     yield `${itemLabel(place)} expires, and nothing will delete it`;

@@ -4,7 +4,7 @@ import type { OnProgress } from "../ports/work-progress.ts";
 import { decodeWithChecksum } from "./checksum-envelope.ts";
 import { nextThread } from "./event-expiry.ts";
 import { threadRecordKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, threadPrefix } from "./keys.ts";
-import { PRESENT_MARK, RUN_INDEX_MARK, threadRowCodec } from "./records.ts";
+import { PRESENT_MARK, RUN_INDEX_MARK, threadRowConverter } from "./stored-records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 
 /** The collected operations are written as a batch when there are at least this many of them. */
@@ -43,7 +43,7 @@ export async function* runIndexOps(
   const head = await kv.get(threadRecordKey(prefix));
   if (head === undefined) return;
   try {
-    if (threadRowCodec.record(decodeWithChecksum(head, key, "its record")).temporary !== null) return;
+    if (threadRowConverter.record(decodeWithChecksum(head, key, "its record")).temporary !== null) return;
   } catch {
     return;
   }

@@ -9,7 +9,7 @@ import {
   interruptedRunsPrefix,
   runSortKey,
 } from "./keys.ts";
-import { runRowCodec, type StoredRun } from "./records.ts";
+import { runRowConverter, type StoredRun } from "./stored-records.ts";
 
 /**
  * The index of runs. It consists of keys without a value, which can be computed from the run's record alone. Every run gets one key when it
@@ -68,7 +68,7 @@ export function runIndexKeys(key: ThreadKey, run: IndexedRun): readonly string[]
 /** Decodes a stored run; undefined if its record is damaged. `at`: the key of the record. */
 export function tryDecodeRun(bytes: Buffer, key: ThreadKey, at: string): StoredRun | undefined {
   try {
-    return runRowCodec.record(decodeWithChecksum(bytes, key, at));
+    return runRowConverter.record(decodeWithChecksum(bytes, key, at));
   } catch {
     return undefined;
   }

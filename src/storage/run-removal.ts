@@ -18,12 +18,12 @@ import {
 } from "./keys.ts";
 import { encodeOrdinal } from "./sortable-numbers.ts";
 import {
-  checkpointRowCodec,
+  checkpointRowConverter,
   PRESENT_MARK,
-  runRowCodec,
+  runRowConverter,
   type JournalEntry,
   type StoredCheckpoint,
-} from "./records.ts";
+} from "./stored-records.ts";
 import { runIndexKeys } from "./run-index.ts";
 import { unpackRefs } from "./channel-ref-codec.ts";
 
@@ -39,7 +39,7 @@ export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<
   for (const run of runs) {
     const row = yield* awaitValue(draft.read(runKey(prefix, run), `run ${run}`));
     if (row === undefined) continue;
-    const stored = runRowCodec.record(row);
+    const stored = runRowConverter.record(row);
     const order = runOrderKey(prefix, stored.order, run);
     const first = yield* awaitValue(draft.read(order, `the place of run ${run}`));
     if (typeof first !== "number") throw damagedError(key, `the place of run ${run} is missing`);
@@ -94,7 +94,7 @@ function reparent(
     }
     if (parent === made.parent) continue;
     const { prefix } = draft.head;
-    draft.put(checkpointKey(prefix, made.ns, made.id), checkpointRowCodec.row({ ...made, parent }));
+    draft.put(checkpointKey(prefix, made.ns, made.id), checkpointRowConverter.row({ ...made, parent }));
   }
 }
 
@@ -135,7 +135,7 @@ function* readJournal(draft: AppendDraft, from: number): Steps<Since> {
 
 function* readStored(draft: AppendDraft, ns: string, id: string): Steps<StoredCheckpoint | undefined> {
   const row = yield* awaitValue(draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`));
-  return row === undefined ? undefined : checkpointRowCodec.record(row);
+  return row === undefined ? undefined : checkpointRowConverter.record(row);
 }
 
 /** A stored value: a whole value (`start` is null), or the segment of a list that begins at index `start`. */

@@ -19,7 +19,7 @@ import {
   runKey,
   threadPrefix,
 } from "./keys.ts";
-import { HIDDEN_MARK, runRowCodec, type StoredRun, threadRowCodec } from "./records.ts";
+import { HIDDEN_MARK, runRowConverter, type StoredRun, threadRowConverter } from "./stored-records.ts";
 import { createdRunKey, cronIdFromMetadata, endedRunsPrefix } from "./run-index.ts";
 import { encodeOrdinal } from "./sortable-numbers.ts";
 
@@ -59,7 +59,7 @@ export async function searchRuns(
       const bytes = await kv.get(runKey(threadPrefix(key), run));
       if (share.isSpent(bytes?.length)) await share.next();
       if (bytes === undefined) continue;
-      const stored = runRowCodec.record(decodeWithChecksum(bytes, key, `run ${run}`));
+      const stored = runRowConverter.record(decodeWithChecksum(bytes, key, `run ${run}`));
       if (!matchesRun(stored, search)) continue;
       // The thread may have been deleted: its record is deleted before the index keys of its runs.
       const record = await readThread(kv, key);
@@ -128,7 +128,7 @@ async function* unendedKeys(
   const add = async (key: ThreadKey, run: string): Promise<void> => {
     const bytes = await kv.get(runKey(threadPrefix(key), run));
     if (bytes === undefined) return;
-    const at = createdRunKey(key, runRowCodec.record(decodeWithChecksum(bytes, key, `run ${run}`)));
+    const at = createdRunKey(key, runRowConverter.record(decodeWithChecksum(bytes, key, `run ${run}`)));
     if (at >= gte && at < lt) found.push(at);
   };
   for await (const [mark, value] of kv.entries(prefixRange(unsettledThreadsPrefix(tenant)))) {
@@ -147,5 +147,5 @@ async function* unendedKeys(
 
 async function readThread(kv: KeyValueStore, key: ThreadKey): Promise<ThreadRecord | undefined> {
   const bytes = await kv.get(threadRecordKey(threadPrefix(key)));
-  return bytes && threadRowCodec.record(decodeWithChecksum(bytes, key, "its record"));
+  return bytes && threadRowConverter.record(decodeWithChecksum(bytes, key, "its record"));
 }

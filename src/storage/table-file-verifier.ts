@@ -23,7 +23,7 @@ interface Deps {
 }
 
 /** The tables that existed at the start and are not verified yet: their number and their bytes. */
-export interface VerificationProgress {
+export interface UnverifiedTables {
   readonly tables: number;
   readonly bytes: number;
 }
@@ -39,7 +39,7 @@ export class TableFileVerifier {
   readonly #checked: Set<string>;
   readonly #deps: Deps;
   readonly #found: (damage: readonly FoundDamage[]) => void;
-  #left: VerificationProgress | undefined;
+  #left: UnverifiedTables | undefined;
   #isClosed = false;
   #wake: (() => void) | undefined;
   #work: Promise<void> | undefined;
@@ -60,7 +60,7 @@ export class TableFileVerifier {
   }
 
   /** The tables that existed at the start and are still to be verified; undefined if there are none. */
-  get left(): VerificationProgress | undefined {
+  get left(): UnverifiedTables | undefined {
     return this.#left;
   }
 
@@ -149,6 +149,6 @@ export class TableFileVerifier {
   }
 }
 
-function sumOf(tables: readonly ManifestTable[]): VerificationProgress {
+function sumOf(tables: readonly ManifestTable[]): UnverifiedTables {
   return { tables: tables.length, bytes: tables.reduce((sum, { size = 0 }) => sum + size, 0) };
 }

@@ -20,12 +20,12 @@ import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
 import { allEventually, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import {
-  checkpointRowCodec,
-  runRowCodec,
-  threadRowCodec,
+  checkpointRowConverter,
+  runRowConverter,
+  threadRowConverter,
   type StoredCheckpoint,
   type StoredRun,
-} from "./records.ts";
+} from "./stored-records.ts";
 import { runIndexKeys } from "./run-index.ts";
 import { threadIndexKeys } from "./thread-index.ts";
 import { unpackRefs } from "./channel-ref-codec.ts";
@@ -82,13 +82,13 @@ export class ThreadCheck {
     const last = rest.slice(rest.lastIndexOf("/") + 1);
     switch (kind) {
       case "h":
-        this.#thread = threadRowCodec.record(value);
+        this.#thread = threadRowConverter.record(value);
         break;
       case "j":
         this.#appends.push(parseOrdinal(first));
         break;
       case "r":
-        this.#runs.set(unescapeSegment(first), runRowCodec.record(value));
+        this.#runs.set(unescapeSegment(first), runRowConverter.record(value));
         break;
       case "k":
         this.#kwargs.add(unescapeSegment(first));
@@ -100,7 +100,7 @@ export class ThreadCheck {
         this.#late.set(unescapeSegment(second), parseOrdinal(first));
         break;
       case "c": {
-        const { id, ns, parent, changes } = checkpointRowCodec.record(value);
+        const { id, ns, parent, changes } = checkpointRowConverter.record(value);
         this.#checkpoints.set(`${first}/${second}`, { id, ns, parent, changes });
         break;
       }
@@ -176,7 +176,7 @@ export class ThreadCheck {
       const bytes = await this.#kv.get(threadRecordKey(this.#prefix));
       if (bytes === undefined) return;
       const wrong = await this.#wrongMark(
-        threadRowCodec.record(decodeWithChecksum(bytes, this.key, "its record")),
+        threadRowConverter.record(decodeWithChecksum(bytes, this.key, "its record")),
       );
       if (wrong === undefined) return;
       const now = await this.#kv.get(threadRecordKey(this.#prefix));

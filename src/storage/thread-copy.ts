@@ -4,7 +4,7 @@ import { encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import { journalEntryKey, threadRecordKey, threadPrefix, prefixRange } from "./keys.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { type JournalEntry, threadRowCodec } from "./records.ts";
+import { type JournalEntry, threadRowConverter } from "./stored-records.ts";
 import type { MarkedDeletions } from "./marked-deletions.ts";
 import { MetadataIndexKeyCache } from "./metadata-index-keys.ts";
 import { threadIndexOps } from "./thread-index.ts";
@@ -48,7 +48,7 @@ export async function copyThread(
     const entry: JournalEntry = { kind: "copied", epoch };
     const prefix = threadPrefix(to);
     const ops: WriteOperation[] = [
-      { key: threadRecordKey(prefix), value: encodeWithChecksum(threadRowCodec.row(thread)) },
+      { key: threadRecordKey(prefix), value: encodeWithChecksum(threadRowConverter.row(thread)) },
       { key: journalEntryKey(prefix, seq), value: encodeWithChecksum(entry) },
     ];
     threadIndexOps(ops, to, undefined, thread, new MetadataIndexKeyCache());
@@ -92,7 +92,7 @@ async function copyRows(
   for await (const [key, value] of kv.entries(prefixRange(source))) {
     const rest = key.slice(source.length);
     if (key === threadRecordKey(source))
-      origin = threadRowCodec.record(decodeWithChecksum(value, from, "its record"));
+      origin = threadRowConverter.record(decodeWithChecksum(value, from, "its record"));
     if (!COPIED_KEY_KINDS.has(rest.split("/", 1)[0] ?? "")) continue;
     ops.push({ key: target + rest, value });
     bytes += value.length;

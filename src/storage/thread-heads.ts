@@ -5,7 +5,7 @@ import { threadRecordKey, threadPrefix } from "./keys.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { RecordCache } from "./record-cache.ts";
-import { threadRowCodec } from "./records.ts";
+import { threadRowConverter } from "./stored-records.ts";
 import type { ChannelRefs } from "./channel-ref-codec.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 import { SmallMap } from "../model/small-map.ts";
@@ -114,7 +114,7 @@ export class ThreadHeads {
     const read = settled && found instanceof Promise ? this.#watch(name, found) : { isCurrent: settled };
     return andThen(found, (bytes) => {
       if (bytes === undefined) return undefined;
-      const thread = threadRowCodec.record(decodeWithChecksum(bytes, key, "its record"));
+      const thread = threadRowConverter.record(decodeWithChecksum(bytes, key, "its record"));
       if (read.isCurrent) this.#records.set(name, thread, bytes.length);
       return thread;
     });

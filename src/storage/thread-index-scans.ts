@@ -18,16 +18,16 @@ import {
   type CandidatePage,
   asDoubtful,
   candidatesById,
-  pagesOfOne,
+  onePage,
   type CandidatePages,
   nextCandidates,
-  excluding,
-} from "./index-candidates.ts";
+  withoutThreads,
+} from "./candidate-pages.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { HIDDEN_MARK } from "./records.ts";
+import { HIDDEN_MARK } from "./stored-records.ts";
 import { metadataIndexKey } from "./metadata-index-keys.ts";
-import { type PostingList, PostingLists } from "./posting-lists.ts";
+import { type PostingList, PostingListIntersection } from "./posting-list-intersection.ts";
 import { MANY_MEMBERS_KEY } from "./thread-index.ts";
 
 /** A scan of an index that finds all threads that match a search, and perhaps others. */
@@ -66,7 +66,7 @@ export class ThreadIndexScans {
   readonly #tenant: string;
   readonly #read: (thread: string) => Eventually<ThreadRecord | undefined>;
   readonly #reverse: boolean;
-  readonly #postingLists: PostingLists;
+  readonly #postingLists: PostingListIntersection;
   #busy: Promise<ReadonlyMap<string, ThreadRecord>> | undefined;
 
   constructor(
@@ -76,7 +76,7 @@ export class ThreadIndexScans {
     { reverse }: Pick<ScanQuery, "reverse">,
   ) {
     this.#kv = kv;
-    this.#postingLists = new PostingLists(kv);
+    this.#postingLists = new PostingListIntersection(kv);
     this.#tenant = tenant;
     this.#read = read;
     this.#reverse = reverse;
@@ -187,7 +187,7 @@ export class ThreadIndexScans {
   async *#inStatus(status: ThreadStatus): CandidatePages {
     const busy = await this.#busyThreads();
     if (status === "busy") yield this.#sorted(busy, "created_at");
-    else yield* excluding(this.#range(threadsByStatusPrefix(this.#tenant, status)), busy);
+    else yield* withoutThreads(this.#range(threadsByStatusPrefix(this.#tenant, status)), busy);
   }
 
   async *#byStatus(): CandidatePages {
@@ -197,7 +197,7 @@ export class ThreadIndexScans {
   async *#byUpdate(): CandidatePages {
     const busy = await this.#busyThreads();
     const resting = this.#range(threadsByUpdatePrefix(this.#tenant));
-    yield* this.#merged(pagesOfOne(this.#sorted(busy, "updated_at")), excluding(resting, busy));
+    yield* this.#merged(onePage(this.#sorted(busy, "updated_at")), withoutThreads(resting, busy));
   }
 
   // --- busy threads ---

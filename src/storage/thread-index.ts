@@ -13,7 +13,7 @@ import {
 } from "./keys.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
 import { metadataIndexKey, type MetadataIndexKeyCache } from "./metadata-index-keys.ts";
-import { PRESENT_MARK } from "./records.ts";
+import { PRESENT_MARK } from "./stored-records.ts";
 
 /**
  * The index of threads. It consists of keys without a value, which are written in the batch that changes the thread. They can be computed from the

@@ -13,7 +13,7 @@ import {
 import { parseOrdinal } from "./sortable-numbers.ts";
 import type { ThreadHead } from "./thread-heads.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { checkpointRowCodec, type StoredCheckpoint } from "./records.ts";
+import { checkpointRowConverter, type StoredCheckpoint } from "./stored-records.ts";
 import { unpackRefs } from "./channel-ref-codec.ts";
 
 /** The most deletions in one batch. */
@@ -41,7 +41,7 @@ export async function pruneThread(
   const cut = kept.filter(({ parent }) => parent !== null);
   const orphans = cut.map((made): WriteOperation => ({
     key: checkpointKey(prefix, made.ns, made.id),
-    value: encodeWithChecksum(checkpointRowCodec.row({ ...made, parent: null })),
+    value: encodeWithChecksum(checkpointRowConverter.row({ ...made, parent: null })),
   }));
   if (orphans.length > 0) await write(orphans, true);
   const keptKeys = new Set(kept.map(({ ns, id }) => `${escapeSegment(ns)}/${escapeSegment(id)}`));
@@ -74,7 +74,8 @@ async function sort(kv: KeyValueStore, key: ThreadKey, root: string | null) {
       .split("/")
       .map(unescapeSegment);
     const isLatest = ns === "" ? id === root : !kept.has(ns);
-    if (isLatest) kept.set(ns, checkpointRowCodec.record(decodeWithChecksum(bytes, key, `checkpoint ${id}`)));
+    if (isLatest)
+      kept.set(ns, checkpointRowConverter.record(decodeWithChecksum(bytes, key, `checkpoint ${id}`)));
     else gone.push(at);
   }
   return { kept: [...kept.values()], gone };

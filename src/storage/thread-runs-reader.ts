@@ -7,7 +7,7 @@ import { lastSegment, delayedStartPrefix, runOrderPrefix, prefixRange } from "./
 import { encodeOrdinal } from "./sortable-numbers.ts";
 import { allEventually, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { type GetValue, readRun, readStoredRun, type StoredRun } from "./records.ts";
+import { type GetValue, readRun, readStoredRun, type StoredRun } from "./stored-records.ts";
 
 /** Reads the runs of one thread in the order in which they were admitted. Runs also start in this order, except delayed runs. */
 export class ThreadRunsReader {

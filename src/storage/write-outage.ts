@@ -1,5 +1,5 @@
 import { type ServiceError, withCauses } from "../model/errors.ts";
-import { diskFull, isDiskFull } from "./abstract-level-store.ts";
+import { diskFullError, isDiskFull } from "./abstract-level-store.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 
@@ -46,7 +46,7 @@ export class WriteOutage {
     const message = innermostMessage(cause);
     if (message === this.#cause) return;
     this.#cause = message;
-    if (isDiskFull(cause)) this.#error = diskFull(cause);
+    if (isDiskFull(cause)) this.#error = diskFullError(cause);
     this.#logger.warn("the storage is still not available", { error: withCauses(cause) });
   }
 

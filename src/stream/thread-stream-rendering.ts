@@ -22,7 +22,7 @@ export const showsRunEnds = (wanted: RequestedThreadModes): boolean =>
  * Makes the function that renders what `reader` returns. `reader` MUST report the ends of runs if {@link showsRunEnds} returns true.
  * `formatOf` returns the output format for the events of one run; the ids of the events are the thread's event numbers.
  */
-export function threadRenderer<Out>(
+export function createThreadRenderer<Out>(
   reader: ThreadReader,
   wanted: RequestedThreadModes,
   formatOf: (run: RunRecord) => OutputFormat<Out>,

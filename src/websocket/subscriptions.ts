@@ -5,7 +5,7 @@ import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { WebSocketFrames } from "../stream/websocket-frames.ts";
 import type { ProtocolEvent } from "../stream/protocol/protocol-event.ts";
 import { type EventTest, eventTestOf } from "../stream/protocol/event-filter.ts";
-import { protocolRenderer } from "../stream/protocol/thread-protocol-rendering.ts";
+import { createProtocolRenderer } from "../stream/protocol/thread-protocol-rendering.ts";
 import type { ChunkSlice } from "../stream/rendering.ts";
 import type { RawBody } from "../schemas/read-body.ts";
 import { subscriptionOf, unsubscribeSchema } from "../schemas/protocol-schemas.ts";
@@ -113,7 +113,7 @@ export class SubscriptionFeed {
       // Starts the subscription, unless it was removed while the new reader was opened.
       if (this.#waiting.delete(id)) this.#subscriptions.set(id, { isWanted, namespaces, after: since });
     }
-    this.#read = protocolRenderer(reader);
+    this.#read = createProtocolRenderer(reader);
     this.reader.switch(reader);
     // If a subscription was added while the new reader was opened, the feed pauses again until that subscription has started too.
     if (this.#isHeld) this.reader.hold();

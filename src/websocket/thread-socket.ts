@@ -3,7 +3,7 @@ import { threadSocketModes } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Socket } from "../ports/transport.ts";
 import { webSocketFormat } from "../stream/websocket-frames.ts";
-import { showsRunEnds, threadRenderer } from "../stream/thread-stream-rendering.ts";
+import { showsRunEnds, createThreadRenderer } from "../stream/thread-stream-rendering.ts";
 import { threadModesOf } from "../schemas/stream-params.ts";
 import { createCommandHandler } from "./thread-socket-commands.ts";
 import { CommandQueue } from "./command-queue.ts";
@@ -34,7 +34,7 @@ export async function openThreadSocket(
         reader.close();
         return undefined;
       }
-      const render = threadRenderer(reader, modes, (run) => webSocketFormat(accepted.packed, run));
+      const render = createThreadRenderer(reader, modes, (run) => webSocketFormat(accepted.packed, run));
       return sendEvents(reader, socket, render, {
         scheduler,
         memory: { budget, tenant: accepted.budgetOwner },

@@ -1,6 +1,6 @@
 import { toPlainError } from "../model/errors.ts";
 import { toStorable, type JsonObject } from "../model/json.ts";
-import { readableStack } from "../model/readable-stack.ts";
+import { withoutTsxUrls } from "../model/stack-without-tsx-urls.ts";
 import type { TaskOutcome } from "../ports/engine.ts";
 import type { LogFields } from "../ports/logger.ts";
 
@@ -55,7 +55,7 @@ function cloneableField(value: unknown): unknown {
   try {
     if (!(value instanceof Error)) return toStorable(value, "log");
     const { name, message, stack } = value;
-    return { name: String(name), message: String(message), stack: readableStack(String(stack)) };
+    return { name: String(name), message: String(message), stack: withoutTsxUrls(String(stack)) };
   } catch {
     const { error, message } = toPlainError(value);
     return `${error}: ${message}`;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import {
   createHeaderSelector,
   type HeaderPatterns,
-  readHeaderPatterns,
+  parseHeaderPatterns,
 } from "../../src/access/configurable-headers.ts";
 
 const refusing = (what: string): never => {
@@ -101,7 +101,7 @@ test("headers of more than 8 KiB together are refused; those that are not taken 
 });
 
 test("the section is read, and what is wrong in it is refused by its key", () => {
-  const read = (value: unknown) => readHeaderPatterns({ configurable_headers: value }, refusing);
+  const read = (value: unknown) => parseHeaderPatterns({ configurable_headers: value }, refusing);
   expect(read({ includes: ["x-*"], excludes: null })).toEqual({ includes: ["x-*"] });
   expect([read(undefined), read(null), read(false), read({})]).toEqual(Array(4).fill(undefined));
   expect(() => read({ includes: "x-*" })).toThrow(

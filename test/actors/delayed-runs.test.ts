@@ -7,7 +7,7 @@ import type { KeyValueEntry, ScanRange } from "../../src/ports/key-value-store.t
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
 import { DELAYED_RANGE, dueRunKey } from "../../src/storage/keys.ts";
-import { PRESENT_MARK } from "../../src/storage/records.ts";
+import { PRESENT_MARK } from "../../src/storage/stored-records.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { GatedKeyValueStore } from "../storage/gated-key-value-store.ts";
 import { draftOf } from "./draft.ts";
@@ -98,7 +98,7 @@ describe("a run with a delay", () => {
     await server.scheduler.settle();
     expect(await server.record(key, run)).toMatchObject({ status: "success" });
     expect(await server.values(key)).toMatchObject({ log: ["first", "late"] });
-    expect(await server.storage.journal.delayed(10)).toEqual([]);
+    expect(await server.storage.journal.delayedRuns(10)).toEqual([]);
   });
 
   test("its thread leaves memory while it waits, and wakes for it; who waits for its end is told", async () => {
@@ -275,7 +275,7 @@ describe("a run with a delay", () => {
     const run = await now(server, key, "now", strategy);
     await server.do(server.system.settled(key, run.run_id));
     expect((await server.record(key, late))?.status).toBe(status);
-    expect(await server.storage.journal.delayed(10)).toEqual([]);
+    expect(await server.storage.journal.delayedRuns(10)).toEqual([]);
   });
 
   test.each(["reject", "enqueue"] as const)("a later run with %s leaves it", async (strategy) => {

@@ -5,18 +5,18 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { createSystem, defaultLimits } from "../../actors/create-system.ts";
-import { inThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
-import { nativeEngine } from "../../src/engine/native-engine.ts";
+import { createInThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
+import { createNativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { graph, list } from "../../src/index.ts";
 import { silentLogger } from "../../src/platform/log.ts";
-import { monotonicIds } from "../../src/model/ids.ts";
+import { createMonotonicIds } from "../../src/model/ids.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { openStorage } from "../../src/storage/open-storage.ts";
 import { createRunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import { systemClock } from "../../src/platform/clock.ts";
-import { systemHeap } from "../../src/platform/heap.ts";
+import { readSystemHeapUsage } from "../../src/platform/heap-usage.ts";
 import { systemRandom } from "../../src/platform/random.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { draftOf } from "./draft.ts";
@@ -34,7 +34,7 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
     scheduler: systemScheduler,
     clock: systemClock,
     failpoints: noFailpoints,
-    heap: systemHeap,
+    heap: readSystemHeapUsage,
     logger: silentLogger,
   };
   const storage = await openStorage({ kind: "level", directory }, deps);
@@ -53,15 +53,15 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
   const system = createSystem({
     ...deps,
     journal,
-    engine: nativeEngine(registry, systemScheduler),
-    executor: inThreadNodeExecutor(registry, { ...deps, random }),
+    engine: createNativeEngine(registry, systemScheduler),
+    executor: createInThreadNodeExecutor(registry, { ...deps, random }),
     store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
     sinks: createRunLogRegistry({ journal, scheduler: systemScheduler, logger: silentLogger }),
     random,
     boot: "boot",
     limits: { ...defaultLimits, maxIdle: AT_ONCE },
   });
-  const newId = monotonicIds(
+  const newId = createMonotonicIds(
     () => systemClock.now(),
     (count) => random.bytes(count),
   );

@@ -2,10 +2,10 @@ import { createActor, type AnyActorRef } from "xstate";
 import { describe, expect, test, vi } from "vitest";
 import { InspectorRegistry } from "../../actors/inspection/inspector-registry.ts";
 import { chartDefinitions } from "../../actors/inspection/chart-definitions.ts";
-import { runChart, type RunLogic } from "../../actors/run/run-chart.ts";
+import { createRunChart, type RunLogic } from "../../actors/run/run-chart.ts";
 import { interpretStatechart } from "../../actors/statechart-interpreter.ts";
-import { taskChart, type TaskLogic } from "../../actors/task-chart.ts";
-import { threadChart, type ThreadActorLogic } from "../../actors/thread/thread-chart.ts";
+import { createTaskChart, type TaskLogic } from "../../actors/task-chart.ts";
+import { createThreadChart, type ThreadActorLogic } from "../../actors/thread/thread-chart.ts";
 import type { LiveThread } from "../../actors/thread/live-thread.ts";
 import type { InspectScope, Inspector } from "../../src/ports/inspector.ts";
 
@@ -14,7 +14,9 @@ const nothing = () => undefined;
 /** A live thread without a server: its charts are real, but their effects do nothing. */
 function live(thread: string, tenant = "_") {
   const interpret = interpretStatechart;
-  const task: TaskLogic = interpret(taskChart({ execute: nothing }, { run: () => run, task: () => task }));
+  const task: TaskLogic = interpret(
+    createTaskChart({ execute: nothing }, { run: () => run, task: () => task }),
+  );
   const sayClosing = () => actor.send({ type: "RUN.CLOSING" });
   const effects = {
     load: nothing,
@@ -24,8 +26,8 @@ function live(thread: string, tenant = "_") {
     close: nothing,
     sayClosing,
   };
-  const run: RunLogic = interpret(runChart(effects, task, 500));
-  const threads: ThreadActorLogic = interpret(threadChart({ ask: nothing, start: nothing }, run));
+  const run: RunLogic = interpret(createRunChart(effects, task, 500));
+  const threads: ThreadActorLogic = interpret(createThreadChart({ ask: nothing, start: nothing }, run));
   const actor = createActor(threads, {
     input: { thread: `${tenant}/${thread}`, active: null, queue: [], rest: "idle" },
   });

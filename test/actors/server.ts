@@ -5,15 +5,15 @@ import {
   type ThreadSystem,
 } from "../../actors/create-system.ts";
 import type { Interpreter } from "../../actors/statechart-interpreter.ts";
-import { inThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
-import { nativeEngine } from "../../src/engine/native-engine.ts";
+import { createInThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
+import { createNativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
-import { monotonicIds } from "../../src/model/ids.ts";
+import { createMonotonicIds } from "../../src/model/ids.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { MultitaskStrategy, RunKwargs, RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
-import type { ReadHeap } from "../../src/ports/heap.ts";
+import type { ReadHeapUsage } from "../../src/ports/heap-usage.ts";
 import type { Engine } from "../../src/ports/engine.ts";
 import type { NodeExecutor } from "../../src/ports/node-executor.ts";
 import type { Logger } from "../../src/ports/logger.ts";
@@ -83,7 +83,7 @@ export class Server {
       hosted?: (host: NodeExecutor) => NodeExecutor;
       interpret?: Interpreter;
       /** What the server reads as its heap. Default: there is enough memory. */
-      heap?: ReadHeap;
+      heap?: ReadHeapUsage;
       /** Receives the messages logged as warnings or errors. */
       warned?: string[];
       /** Receives the messages logged at the level `info`. Default: they are ignored. */
@@ -101,12 +101,12 @@ export class Server {
     const registry = new GraphRegistry().add("graph", graph);
     const { journal, catalog } = storage;
     const runLogs = createRunLogRegistry({ journal, scheduler, logger });
-    const engine = nativeEngine(registry, scheduler);
+    const engine = createNativeEngine(registry, scheduler);
     const system = createSystem({
       ...deps,
       journal,
       engine,
-      executor: hosted(inThreadNodeExecutor(registry, { logger, random, clock, scheduler })),
+      executor: hosted(createInThreadNodeExecutor(registry, { logger, random, clock, scheduler })),
       sinks: runLogs,
       store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
       random,
@@ -139,7 +139,7 @@ export class Server {
     return promise;
   }
 
-  readonly newId = monotonicIds(
+  readonly newId = createMonotonicIds(
     () => this.clock.now(),
     (count) => this.random.bytes(count),
   );

@@ -5,12 +5,12 @@ import { getShortestPaths } from "xstate/graph";
 import { ChildActorMap } from "../../actors/child-actor-map.ts";
 
 import type { RunEvent, RunInput, TaskEvent, ThreadEvent } from "../../actors/actor-events.ts";
-import { runChart, type RunEffects, type RunLogic } from "../../actors/run/run-chart.ts";
+import { createRunChart, type RunEffects, type RunLogic } from "../../actors/run/run-chart.ts";
 import { interpretStatechart, type Interpreter } from "../../actors/statechart-interpreter.ts";
-import { taskChart, taskChartConfig, type TaskLogic } from "../../actors/task-chart.ts";
+import { createTaskChart, taskChartConfig, type TaskLogic } from "../../actors/task-chart.ts";
 import {
   threadSituationOf,
-  threadChart,
+  createThreadChart,
   threadChartConfig,
   type ThreadActorLogic,
 } from "../../actors/thread/thread-chart.ts";
@@ -32,11 +32,11 @@ const idle = fromCallback<{ readonly type: string }, object>(({ receive, input }
   return noted("stop");
 });
 const threadLogic = (interpret: Interpreter, run: AnyActorLogic = idle): ThreadActorLogic =>
-  interpret(threadChart({ ask: noted("ask"), start: noted("start") }, run));
+  interpret(createThreadChart({ ask: noted("ask"), start: noted("start") }, run));
 const runEffects = Object.fromEntries(
   ["load", "plan", "abortPlanning", "abort", "sayClosing", "close"].map((name) => [name, noted(name)]),
 ) as unknown as RunEffects;
-const runLogic = (interpret: Interpreter): RunLogic => interpret(runChart(runEffects, idle, 500));
+const runLogic = (interpret: Interpreter): RunLogic => interpret(createRunChart(runEffects, idle, 500));
 
 /** Returns whether the event changes anything. */
 const can = (logic: AnyActorLogic, state: object, event: object) =>
@@ -223,7 +223,7 @@ test.each(interpreters)(
   "with %s, a thread whose run was in progress wakes at work, with that run first",
   (_, interpret) => {
     const started: string[] = [];
-    const chart = threadChart({ ask: none, start: (__, run) => started.push(run) }, idle);
+    const chart = createThreadChart({ ask: none, start: (__, run) => started.push(run) }, idle);
     const actor = createActor(interpret(chart) as ThreadActorLogic, {
       input: { thread: "_/t", active: "a", queue: ["b"], rest: "success" },
     });
@@ -342,7 +342,7 @@ describe.each(interpreters)("the run's chart, walked through with %s", (_, inter
 
 const taskInput = { thread: "_/t", run: "r", within: null, task: "1", name: "a" };
 const taskLogic = (interpret: Interpreter, execute: () => void = noted("execute")): TaskLogic =>
-  interpret(taskChart({ execute }, { run: () => idle, task: () => idle }));
+  interpret(createTaskChart({ execute }, { run: () => idle, task: () => idle }));
 
 describe.each(interpreters)("the task's chart with %s", (_, interpret) => {
   const rows: [TaskEvent["type"][], string][] = [
@@ -409,7 +409,7 @@ describe.each(interpreters)("the task's chart with %s", (_, interpret) => {
       receive((event) => heard.push(event.type === "CANCEL" ? event.action : event.type));
       return () => heard.push("-");
     });
-    const chart = taskChart({ execute: none }, { run: () => graph, task: () => idle });
+    const chart = createTaskChart({ execute: none }, { run: () => graph, task: () => idle });
     const actor = createActor(interpret(chart) as TaskLogic, { input: taskInput });
     actor.start();
     actor.send({ type: "ENTER" });
@@ -427,7 +427,7 @@ test.each(interpreters)(
     const task = taskLogic(interpret, () => {
       throw new TypeError("a fault");
     });
-    const chart = runChart(runEffects, task, 500);
+    const chart = createRunChart(runEffects, task, 500);
     const actor = createActor(interpret(chart) as RunLogic, {
       input: { thread: "_/t", run: "r", within: null },
     });

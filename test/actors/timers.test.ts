@@ -111,7 +111,7 @@ describe("a timer of a machine", () => {
       await server.do(server.system.admit(key, late));
       const run = await event("WORK", strategy);
       await server.do(server.system.settled(key, run.run_id));
-      expect([await server.storage.journal.delayed(9), await timers()]).toEqual([[], 1]);
+      expect([await server.storage.journal.delayedRuns(9), await timers()]).toEqual([[], 1]);
       await pass(HOUR);
       expect(await values()).toMatchObject({ __state__: "rung", rings: 1 });
     },

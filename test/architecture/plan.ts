@@ -161,7 +161,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/cli/cluster-node.ts",
     "src/platform/",
   ],
-  "node:v8": ["src/platform/heap.ts"],
+  "node:v8": ["src/platform/heap-usage.ts"],
   "node:url": ["src/app/dashboard-files.ts", "src/graph-loader/", "src/langgraph/user-library.ts"],
   "node:util": ["src/config/config.ts", "src/cli/command-line.ts", "src/platform/terminal.ts"],
   "node:zlib": ["src/replication/shard-snapshot-parts.ts", "src/storage/"],

@@ -13,7 +13,7 @@ import { pausedRunOf, pauseLabel } from "../../src/dashboard/live/paused-run.ts"
 import type { JsonRecord, Run, Thread } from "../../src/dashboard/api/records.ts";
 import {
   timelineGroups,
-  stepNumbering,
+  createStepNumbering,
   timeRangeOf,
   slowestTaskOf,
   axisTicksOf,
@@ -154,7 +154,7 @@ describe("a run, as its events tell it", () => {
     debug("task", 8, 2, { id: "b", name: "b" });
     const groups = timelineGroups(trace);
     const numbers = (metadata: JsonRecord) =>
-      groups.map(({ step }) => stepNumbering(aRun({ metadata }), groups)(step));
+      groups.map(({ step }) => createStepNumbering(aRun({ metadata }), groups)(step));
     expect(numbers({})).toEqual([1, 2]);
     expect(numbers({ replay: { run: "other", step: 3 } })).toEqual([3, 4]);
     expect(numbers({ replay: "yes" })).toEqual([1, 2]);

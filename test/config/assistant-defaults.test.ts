@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { readAssistantDefaults } from "../../src/config/assistant-defaults.ts";
+import { parseAssistantDefaults } from "../../src/config/assistant-defaults.ts";
 
 const refuse = (what: string): never => {
   throw new Error(what);
 };
-const read = (text: string | undefined) => readAssistantDefaults(text, refuse);
+const read = (text: string | undefined) => parseAssistantDefaults(text, refuse);
 
 test("an assistant's config is what is there, without its context", () => {
   const agent = { configurable: { model: "small" }, recursion_limit: 5, tags: ["a"], own: 1 };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
 import { parseCommandLine } from "../../src/cli/command-line.ts";
-import { readWebhookPolicy } from "../../src/config/webhooks.ts";
+import { parseWebhookPolicy } from "../../src/config/webhooks.ts";
 
 const home = mkdtempSync(join(tmpdir(), "heddle-config-"));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -17,7 +17,7 @@ function read(webhooks: unknown, more: object = {}, environment: Record<string, 
 
 describe("the section webhooks", () => {
   test("says all that it can; what it leaves open has a default", () => {
-    expect(readWebhookPolicy({})).toEqual({
+    expect(parseWebhookPolicy({})).toEqual({
       allowInternal: false,
       secret: null,
       headers: {},
@@ -43,7 +43,7 @@ describe("the section webhooks", () => {
         max_url_length: 100,
       },
     };
-    expect(readWebhookPolicy(read(given))).toEqual({
+    expect(parseWebhookPolicy(read(given))).toEqual({
       allowInternal: true,
       secret: "s",
       headers: { "x-team": "a" },

@@ -18,23 +18,23 @@ export function delayedContract(opened: Opened): void {
     const { journal } = opened();
     const one = await delayed(1, "_", 300, 100);
     const other = await delayed(2, "other", 200);
-    const all = (await journal.delayed(10)).map(({ key, run, due }) => [key.tenant, run, due]);
+    const all = (await journal.delayedRuns(10)).map(({ key, run, due }) => [key.tenant, run, due]);
     expect(all).toEqual([
       ["_", id(11), 100],
       ["other", id(20), 200],
       ["_", id(10), 300],
     ]);
-    expect(await journal.delayed(1)).toEqual([{ key: one.key, run: id(11), due: 100 }]);
-    expect(await journal.delayed(0)).toEqual([]);
+    expect(await journal.delayedRuns(1)).toEqual([{ key: one.key, run: id(11), due: 100 }]);
+    expect(await journal.delayedRuns(0)).toEqual([]);
     await one.append({ thread: { delayed: [{ run: id(10), due: 300 }] } });
-    expect((await journal.delayed(10)).map(({ run }) => run)).toEqual([id(20), id(10)]);
+    expect((await journal.delayedRuns(10)).map(({ run }) => run)).toEqual([id(20), id(10)]);
     // Also when the thread head was released and is read again.
     journal.release(other.key);
     await other.append({ thread: { delayed: null } });
-    expect((await journal.delayed(10)).map(({ run }) => run)).toEqual([id(10)]);
+    expect((await journal.delayedRuns(10)).map(({ run }) => run)).toEqual([id(10)]);
     const { epoch, seq } = one.record;
     await journal.remove(one.key, { epoch, seq });
-    expect(await journal.delayed(10)).toEqual([]);
+    expect(await journal.delayedRuns(10)).toEqual([]);
   });
 
   test("the next timer of each thread is told by its time, while a run or an event of the machine may take it", async () => {

@@ -62,7 +62,7 @@ export function forgettingContract(opened: Opened, supports: Supports): void {
     expect((await journal.runs(one.key, { limit: 10, offset: 0 })).map((run) => run.run_id)).toEqual([id(1)]);
     expect((await journal.history(one.key, { ns: "", limit: 10 })).map((c) => c.id)).toEqual([id(1)]);
     expect(await journal.writes(one.key, "", id(3))).toEqual([]);
-    expect((await journal.storage(one.key)).writes.count).toBe(0);
+    expect((await journal.storedSizes(one.key)).writes.count).toBe(0);
     expect(await journal.events(one.key, id(2), -1, 10)).toEqual([]);
     expect(await journal.nextEvent(one.key, id(2))).toBe(0);
     const base = await journal.checkpoint(one.key, "", id(1));

@@ -185,7 +185,7 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     const nothing = { count: 0, bytes: 0 };
     const [checkpoints, writes, runs] = [nothing, nothing, nothing];
     const none = { checkpoints, writes, runs, events: nothing, thread: nothing };
-    expect(await journal.storage(one.key)).toEqual({ ...none, channels: new Map() });
+    expect(await journal.storedSizes(one.key)).toEqual({ ...none, channels: new Map() });
     const run = aRun(one.key, 1);
     await one.start(run);
     const text = "x".repeat(5_000);
@@ -201,7 +201,7 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     // Another thread, of the same tenant and of another, counts for neither.
     await writer(2).append({ checkpoints: [aCheckpoint(1, null, { small: set(1) })] });
     await writer(1, "other").append({ checkpoints: [aCheckpoint(1, null, { small: set(1) })] });
-    const stored = await journal.storage(one.key);
+    const stored = await journal.storedSizes(one.key);
     expect(stored.checkpoints.count).toBe(3);
     // Small values are part of the checkpoint's row.
     expect([...stored.channels.keys()]).toEqual(["large/ü"]);
@@ -219,9 +219,9 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     }
     await one.settle(run);
     await journal.prune(one.key, one.record);
-    expect((await journal.storage(one.key)).checkpoints.count).toBeLessThan(3);
+    expect((await journal.storedSizes(one.key)).checkpoints.count).toBeLessThan(3);
     await journal.remove(one.key, one.record);
-    expect(await journal.storage(one.key)).toEqual({ ...none, channels: new Map() });
+    expect(await journal.storedSizes(one.key)).toEqual({ ...none, channels: new Map() });
   });
 
   test("checkpoints are found by id and namespace, and listed newest first", async () => {

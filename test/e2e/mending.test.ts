@@ -15,7 +15,7 @@ import {
 } from "../../src/storage/keys.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { openStorage } from "../../src/storage/open-storage.ts";
-import { type JournalEntry, runRowCodec, threadRowCodec } from "../../src/storage/records.ts";
+import { type JournalEntry, runRowConverter, threadRowConverter } from "../../src/storage/stored-records.ts";
 import { deps } from "../storage/support.ts";
 import { directory, serve, type Server } from "./support/server.ts";
 
@@ -60,18 +60,18 @@ async function damage(data: string, runs: readonly (Made & { readonly cancel?: t
     const key = { tenant: "_", thread };
     const prefix = threadPrefix(key);
     const read = (at: string) => decodeWithChecksum(kv.get(at) as Buffer, key, at);
-    const record = runRowCodec.record(read(runKey(prefix, run)));
+    const record = runRowConverter.record(read(runKey(prefix, run)));
     expect(isTerminal(record.status)).toBe(true);
     const before = { status: "pending", error: null, ended_at: null, next_event: 0 } as const;
     const left = { ...record, ...before, cancel: cancel ? ("interrupt" as const) : null, parked: 1 };
-    const head = threadRowCodec.record(read(threadRecordKey(prefix)));
+    const head = threadRowConverter.record(read(threadRecordKey(prefix)));
     const seq = head.seq + 1;
     const entry: JournalEntry = { kind: "left", epoch: head.epoch, runs: [run] };
     await kv.batch(
       [
-        { key: threadRecordKey(prefix), value: encodeWithChecksum(threadRowCodec.row({ ...head, seq })) },
+        { key: threadRecordKey(prefix), value: encodeWithChecksum(threadRowConverter.row({ ...head, seq })) },
         { key: journalEntryKey(prefix, seq), value: encodeWithChecksum(entry) },
-        { key: runKey(prefix, run), value: encodeWithChecksum(runRowCodec.row(left, "kwargs", null)) },
+        { key: runKey(prefix, run), value: encodeWithChecksum(runRowConverter.row(left, "kwargs", null)) },
       ],
       { sync: true },
     );

@@ -3,7 +3,7 @@ import type { Fact } from "../../src/model/run-event.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
-import { inThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
+import { createInThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
 
 export const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 export const random = { bytes: (count: number) => new Uint8Array(count), float: () => 0 };
@@ -45,7 +45,7 @@ export async function attempt(
   const records: [string, unknown][] = [];
   let isOver = false;
   const { signal = new AbortController().signal, ...rest } = options;
-  const outcome = await inThreadNodeExecutor(registry, {
+  const outcome = await createInThreadNodeExecutor(registry, {
     logger: quiet,
     random,
     clock,

@@ -14,8 +14,8 @@ import type { StateWrite, StateUpdateResult } from "../../src/ports/state-update
 import type { Logger } from "../../src/ports/logger.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
-import { nativeEngine } from "../../src/engine/native-engine.ts";
-import { inThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
+import { createNativeEngine } from "../../src/engine/native-engine.ts";
+import { createInThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
 
 const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 const random = { bytes: (count: number) => new Uint8Array(count).fill(7), float: () => 0.5 };
@@ -42,11 +42,11 @@ const noStage = new Proxy({} as EngineHost, {
 /** A thread without actors or storage: the loop that a run's actor drives, its records kept in memory as they would be stored. */
 export class Thread {
   readonly registry = new GraphRegistry();
-  readonly engine = nativeEngine(this.registry, systemScheduler);
+  readonly engine = createNativeEngine(this.registry, systemScheduler);
   /** Milliseconds, moved by the test. */
   time = 0;
   readonly clock = { now: () => this.time, mono: () => this.time };
-  readonly host = inThreadNodeExecutor(this.registry, {
+  readonly host = createInThreadNodeExecutor(this.registry, {
     logger: quiet,
     random,
     clock: this.clock,

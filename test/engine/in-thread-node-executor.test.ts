@@ -4,7 +4,7 @@ import type { Fact } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
-import { inThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
+import { createInThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { attempt, call, clock, quiet, random } from "./attempt.ts";
 import { Thread } from "./driver.ts";
@@ -171,7 +171,7 @@ test("a synchronous throw and a synchronous return are fine", async () => {
     "g",
     graph({ state: { n: value(0) }, nodes: { a: boom, b: () => ({ n: 1 }) }, edges: { start: "a" } }),
   );
-  const executor = inThreadNodeExecutor(registry, {
+  const executor = createInThreadNodeExecutor(registry, {
     logger: quiet,
     random,
     clock,
@@ -214,7 +214,7 @@ test.each([false, true])("a failure has the time of its throw; sent to clients: 
   const lines: unknown[] = [];
   const later: (() => void)[] = [];
   const facts: Fact[] = [];
-  const executor = inThreadNodeExecutor(registry, {
+  const executor = createInThreadNodeExecutor(registry, {
     logger: { ...quiet, warn: (message, fields) => void lines.push([message, fields?.["error"]]) },
     random,
     clock: { now: () => time, mono: () => time },

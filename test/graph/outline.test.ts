@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createMachine } from "xstate";
-import { drawStatechart } from "../../src/graph/statechart-drawing.ts";
+import { statechartOfGraph } from "../../src/graph/graph-as-statechart.ts";
 import { chartValueOf } from "../../src/graph/active-chart-states.ts";
 import { branch, END, graph, value } from "../../src/index.ts";
 import type { ChartState } from "../../src/model/statechart.ts";
@@ -25,7 +25,7 @@ function led(chart: ChartState, path = ""): Record<string, readonly string[]> {
 
 describe("a graph as a statechart", () => {
   test("a line", () => {
-    const chart = drawStatechart(
+    const chart = statechartOfGraph(
       graph({ state, nodes: { a: body, b: body }, edges: { start: "a", a: "b" } }),
       "g",
     );
@@ -34,7 +34,7 @@ describe("a graph as a statechart", () => {
   });
 
   test("declared branches, joins, loops", () => {
-    const chart = drawStatechart(
+    const chart = statechartOfGraph(
       graph({
         state,
         nodes: { a: body, b: body, c: { after: ["a", "b"], run: body } },
@@ -52,7 +52,7 @@ describe("a graph as a statechart", () => {
   });
 
   test("where a function chooses, what nothing else leads to is shown as possible", () => {
-    const chart = drawStatechart(
+    const chart = statechartOfGraph(
       graph({
         state,
         nodes: { ask: body, call: body, sign: body },
@@ -61,12 +61,15 @@ describe("a graph as a statechart", () => {
       "g",
     );
     expect(led(chart)["ask"]).toEqual(["#call?", "#sign?", "#__end__?"]);
-    const jumps = drawStatechart(graph({ state, nodes: { a: body, b: body }, edges: { start: "a" } }), "g");
+    const jumps = statechartOfGraph(
+      graph({ state, nodes: { a: body, b: body }, edges: { start: "a" } }),
+      "g",
+    );
     expect(led(jumps)).toMatchObject({ a: ["#b?", "#__end__"], b: ["#__end__"] });
   });
 
   test("what an edge starts side by side are regions, with all that is reached through each alone; also in one another", () => {
-    const chart = drawStatechart(
+    const chart = statechartOfGraph(
       graph({
         state,
         nodes: { p: body, a: body, a2: body, b: body, x: body, y: body, z: body, j: body },
@@ -95,7 +98,7 @@ describe("a graph as a statechart", () => {
   });
 
   test("a branch that something else leads into is no region", () => {
-    const chart = drawStatechart(
+    const chart = statechartOfGraph(
       graph({
         state,
         nodes: { p: body, a: body, b: body },
@@ -113,7 +116,7 @@ describe("a graph as a statechart", () => {
       nodes: { "x.y#z": body, deep: body },
       edges: { start: "x.y#z", "x.y#z": "deep" },
     });
-    const chart = drawStatechart(
+    const chart = statechartOfGraph(
       graph({ state, nodes: { sub: inner, twin: inner }, edges: { start: "sub", sub: "twin" } }),
       "g",
     );
@@ -135,11 +138,11 @@ describe("a graph as a statechart", () => {
     const edges = Object.fromEntries(names.slice(1).map((name, i) => [`n${i}`, name]));
     expect(
       Object.keys(
-        drawStatechart(graph({ state, nodes, edges: { start: "n0", ...edges } }), "g").states ?? {},
+        statechartOfGraph(graph({ state, nodes, edges: { start: "n0", ...edges } }), "g").states ?? {},
       ),
     ).toHaveLength(3_002);
     const fan = names.slice(0, 150);
-    const wide = drawStatechart(
+    const wide = statechartOfGraph(
       graph({ state, nodes: Object.fromEntries(fan.map((name) => [name, body])), edges: { start: fan } }),
       "g",
     );

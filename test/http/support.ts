@@ -213,7 +213,7 @@ export function protocol(
       update: async (...args) => (note("threads.update", ...args), { thread_id: THREAD }),
       remove: async (...args) => note("threads.remove", ...args),
       removeOf: async (...args) => note("threads.removeOf", ...args),
-      storage: async (...args) => (note("threads.storage", ...args), { thread_id: THREAD }),
+      storedSizes: async (...args) => (note("threads.storage", ...args), { thread_id: THREAD }),
       copy: async (...args) => (note("threads.copy", ...args), { thread_id: THREAD }),
       prune: async (...args) => (note("threads.prune", ...args), 1),
       state: async (...args) => (note("threads.state", ...args), { values: {} }),

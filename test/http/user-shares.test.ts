@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listSender } from "../../src/http/json-responses.ts";
+import { createListSender } from "../../src/http/json-responses.ts";
 import { RouteCall } from "../../src/http/route-call.ts";
 import type { AuthUser } from "../../src/model/auth-user.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
@@ -29,7 +29,7 @@ test("a user who takes nothing of large responses holds up no other user of the 
   const budget = new TimeBudget({ now: () => 0, mono: () => 0 }, timers);
   const memory = new ResponseMemoryBudget(timers, { tenant: BIG.length });
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
-  const send = listSender({ budget, memory, logger });
+  const send = createListSender({ budget, memory, logger });
   const ask = (identity: string, answer: Answer) => {
     const path = `/threads/${THREAD}/history`;
     const request = { method: "GET", path, query: "" } as never;

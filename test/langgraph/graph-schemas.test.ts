@@ -9,7 +9,7 @@ import {
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graphFile, isBelow } from "./support.ts";
-import { drawOutline } from "../../src/graph/statechart-drawing.ts";
+import { statechartOfOutline } from "../../src/graph/graph-as-statechart.ts";
 import { langGraphDrawing, langGraphOutline } from "../../src/langgraph/graph-drawing.ts";
 import { resolveLibrary, type LangGraphLibrary } from "../../src/langgraph/user-library.ts";
 import type { CompiledGraph } from "../../src/langgraph/exported-graph.ts";
@@ -166,7 +166,7 @@ describe("a drawing", () => {
 });
 
 describe("charts", () => {
-  const chart = (graph: unknown) => drawOutline(langGraphOutline(graph as CompiledGraph), "g");
+  const chart = (graph: unknown) => statechartOfOutline(langGraphOutline(graph as CompiledGraph), "g");
 
   test("nodes are states, edges their ends, and graphs within are states with states inside", () => {
     const { states = {}, ...own } = chart(outer);

@@ -16,7 +16,7 @@ import {
   addWrites,
 } from "../../src/langgraph/checkpoint-records.ts";
 import { CheckpointIdMap } from "../../src/langgraph/checkpoint-id-map.ts";
-import { attemptSaver, type SaverIo } from "../../src/langgraph/checkpoint-saver.ts";
+import { createAttemptSaver, type SaverIo } from "../../src/langgraph/checkpoint-saver.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Checkpoint as Stored } from "../../src/model/checkpoint.ts";
 import type { CheckpointWithState } from "../../src/ports/engine.ts";
@@ -146,7 +146,7 @@ export class JournalSaver extends BaseCheckpointSaver {
   #saver({ configurable }: RunnableConfig): BaseCheckpointSaver {
     const { thread_id: thread } = (configurable ?? {}) as { thread_id?: string };
     // Without a thread, the saver answers as for a missing one.
-    return attemptSaver(this.#library, thread ?? "", this.#io(thread ?? ""));
+    return createAttemptSaver(this.#library, thread ?? "", this.#io(thread ?? ""));
   }
 
   async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
@@ -157,7 +157,7 @@ export class JournalSaver extends BaseCheckpointSaver {
     const { thread_id: thread } = (config.configurable ?? {}) as { thread_id?: string };
     let { limit } = options ?? {};
     for (const each of thread === undefined ? this.#threads.keys() : [thread]) {
-      const saver = attemptSaver(this.#library, each, this.#io(each));
+      const saver = createAttemptSaver(this.#library, each, this.#io(each));
       for await (const tuple of saver.list(config, { ...options, ...(limit !== undefined && { limit }) })) {
         if (limit !== undefined) limit--;
         yield tuple;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { graphFile } from "./support.ts";
 import { LangGraphEventQueue } from "../../src/langgraph/event-queue.ts";
 import { resolveLibrary } from "../../src/langgraph/user-library.ts";
-import { attemptSaver } from "../../src/langgraph/checkpoint-saver.ts";
+import { createAttemptSaver } from "../../src/langgraph/checkpoint-saver.ts";
 import { CheckpointIdMap } from "../../src/langgraph/checkpoint-id-map.ts";
 
 const ID = "1f1e7fc2-c1c4-60e0-8000-dbd2a1b9822e";
@@ -18,7 +18,7 @@ test("what LangGraph.js still writes once an attempt is over is lost, and reject
     { head: null, values: {}, writes: [] },
     (all) => void heard.push(...all),
   );
-  const saver = attemptSaver(await resolveLibrary(graphFile, null), "thread", ear);
+  const saver = createAttemptSaver(await resolveLibrary(graphFile, null), "thread", ear);
   const at = { configurable: { thread_id: "thread", checkpoint_ns: "", checkpoint_id: ID } };
   await saver.putWrites(at, [["log", "in time"]], "task");
   ear.close();

@@ -7,14 +7,14 @@ import { Compile } from "typebox/schema";
 import { z } from "zod";
 import { toFieldErrors } from "../../src/graph/standard-schema.ts";
 import { loadMachine } from "../../src/machines/exported-machine.ts";
-import { DeclaredSchemas, readDeclaredSchemas } from "../../src/machines/declared-schemas.ts";
+import { DeclaredSchemas, parseDeclaredSchemas } from "../../src/machines/declared-schemas.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Machine } from "../../src/machines/xstate-types.ts";
 
 const machineWith = (schemas: unknown) => setup({ schemas }).createMachine({}) as unknown as Machine;
 
 function declared(schemas: unknown): DeclaredSchemas {
-  const found = readDeclaredSchemas(machineWith(schemas));
+  const found = parseDeclaredSchemas(machineWith(schemas));
   if (!(found instanceof DeclaredSchemas)) throw new Error(JSON.stringify(found));
   return found;
 }
@@ -56,7 +56,7 @@ describe("the schemas of a machine", () => {
     ["placeholders of XState 6", { input: placeholder, events: { PAY: placeholder } }],
     ["a placeholder for all events", { events: placeholder }],
   ])("are none: %s", (_, schemas) => {
-    expect(readDeclaredSchemas(machineWith(schemas))).toBeNull();
+    expect(parseDeclaredSchemas(machineWith(schemas))).toBeNull();
   });
 
   test("are found where createMachine was called with them, and where the machine was provided with actors", () => {
@@ -64,7 +64,7 @@ describe("the schemas of a machine", () => {
     const machine = createMachine({ schemas } as never);
     const older = oldest.setup({ schemas }).createMachine({});
     for (const one of [machine, machine.provide({}), older, older.provide({})])
-      expect(readDeclaredSchemas(one as unknown as Machine)).toBeInstanceOf(DeclaredSchemas);
+      expect(parseDeclaredSchemas(one as unknown as Machine)).toBeInstanceOf(DeclaredSchemas);
   });
 
   const at = "schemas.events.PAY";
@@ -152,7 +152,7 @@ describe("the schemas of a machine", () => {
     ],
     [{ input: z.string() }, "schemas.input describes a value of type string, and must describe an object"],
   ])("that are broken are refused with the path: %j", (schemas, fault) => {
-    expect(readDeclaredSchemas(machineWith(schemas))).toEqual({ faults: [fault] });
+    expect(parseDeclaredSchemas(machineWith(schemas))).toEqual({ faults: [fault] });
   });
 
   test.each<[schema: JsonObject]>([
@@ -188,7 +188,7 @@ describe("the schemas of a machine", () => {
     );
     const circle: { [key: string]: unknown } = { type: "object" };
     circle["properties"] = { self: circle };
-    expect(readDeclaredSchemas(machineWith({ input: circle }))).toEqual({
+    expect(parseDeclaredSchemas(machineWith({ input: circle }))).toEqual({
       faults: [expect.stringMatching(/^schemas\.input is no JSON: /)],
     });
   });

@@ -12,7 +12,7 @@ import { kindOfActor } from "../../src/machines/actor-logic.ts";
 import { RunningPromiseActors } from "../../src/machines/promise-actors.ts";
 import { type ActorResult, isHandled, type RunningActor } from "../../src/machines/machine-driver.ts";
 import { isMachine, type Machine, type XStateLibrary } from "../../src/machines/xstate-types.ts";
-import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
+import { createXState5Driver } from "../../src/machines/xstate5-driver.ts";
 
 describe("isHandled", () => {
   test.each([
@@ -62,7 +62,7 @@ test("the driver computes a context once, with the input", () => {
     },
     on: { t: { actions: () => undefined } },
   });
-  const driver = xstate5Driver(xstate as unknown as XStateLibrary, machine as unknown as Machine);
+  const driver = createXState5Driver(xstate as unknown as XStateLibrary, machine as unknown as Machine);
   const { snapshot } = driver.begin(1);
   driver.take(snapshot, { to: [], event: { type: "t" } });
   driver.begin(undefined);

@@ -8,7 +8,7 @@ import type {
   MacrostepResult,
 } from "../../src/machines/machine-driver.ts";
 import type { Machine, XStateLibrary } from "../../src/machines/xstate-types.ts";
-import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
+import { createXState5Driver } from "../../src/machines/xstate5-driver.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { draftOf } from "../actors/draft.ts";
@@ -58,7 +58,7 @@ class StoredMachine {
   }
 
   #driver() {
-    return xstate5Driver(xstate as unknown as XStateLibrary, this.#machine);
+    return createXState5Driver(xstate as unknown as XStateLibrary, this.#machine);
   }
 
   #store(change: Partial<Stored>): void {

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import * as xstate from "xstate";
 import { type MachineDriver, type MacrostepResult } from "../../src/machines/machine-driver.ts";
 import type { Machine } from "../../src/machines/xstate-types.ts";
-import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
+import { createXState5Driver } from "../../src/machines/xstate5-driver.ts";
 
 const { assign, createActor, forwardTo, fromPromise, fromTransition, raise, sendParent, sendTo, setup } =
   xstate;
@@ -81,7 +81,8 @@ const parent = setup({ actors: { child, sum } }).createMachine({
   },
 } as never) as unknown as xstate.AnyStateMachine;
 
-const driverOf = (machine: unknown): MachineDriver => xstate5Driver(xstate as never, machine as Machine);
+const driverOf = (machine: unknown): MachineDriver =>
+  createXState5Driver(xstate as never, machine as Machine);
 
 const stored = <T>(value: T) => JSON.parse(JSON.stringify(value)) as T;
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { monotonicIds, uuid5, uuid6, uuid6Time, uuid7 } from "../../src/model/ids.ts";
+import { createMonotonicIds, uuid5, uuid6, uuid6Time, uuid7 } from "../../src/model/ids.ts";
 
 const random = Uint8Array.from({ length: 16 }, (_, i) => 0xf0 + i);
 const times = [0, 1, 0xffff, 0x1_0000, 2 ** 32 - 1, 2 ** 32, 1_795_351_310_806, 2 ** 42];
@@ -16,7 +16,7 @@ describe("ids that one process makes", () => {
   function source(byte: (n: number) => number) {
     let drawn = 0;
     const clock = { now: 1_795_351_310_806 };
-    const newId = monotonicIds(
+    const newId = createMonotonicIds(
       () => clock.now,
       (count) => Uint8Array.from({ length: count }, () => byte(drawn++)),
     );

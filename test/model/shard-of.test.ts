@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { monotonicIds, pairedId } from "../../src/model/ids.ts";
+import { createMonotonicIds, pairedId } from "../../src/model/ids.ts";
 import { shardOf } from "../../src/model/shard-of.ts";
 
 function source() {
   let drawn = 0;
-  return monotonicIds(
+  return createMonotonicIds(
     () => 1_795_351_310_806,
     (count) => Uint8Array.from({ length: count }, () => (drawn++ * 151) & 0xff),
   );

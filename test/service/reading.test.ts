@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ThreadSystem } from "../../actors/create-system.ts";
 import type { ChannelChange, NewCheckpoint, PendingTaskWrites } from "../../src/model/checkpoint.ts";
-import { readWebhookPolicy } from "../../src/config/webhooks.ts";
-import { monotonicIds, uuid6 } from "../../src/model/ids.ts";
+import { parseWebhookPolicy } from "../../src/config/webhooks.ts";
+import { createMonotonicIds, uuid6 } from "../../src/model/ids.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord, RunStatus } from "../../src/model/run.ts";
@@ -106,14 +106,14 @@ beforeEach(async () => {
     catalog,
     outbox,
     crons,
-    policy: readWebhookPolicy({}),
+    policy: parseWebhookPolicy({}),
     engine: engine as Engine,
     runLogs: createRunLogRegistry({ journal, scheduler: new Timers(), clock, logger } as Parameters<
       typeof createRunLogRegistry
     >[0]),
     clock,
     budget: new TimeBudget(clock, new Timers()),
-    newId: monotonicIds(
+    newId: createMonotonicIds(
       () => clock.now(),
       (count) => new Uint8Array(count).fill(++seed),
     ),

@@ -1,6 +1,6 @@
 import type { RunDraft } from "../../actors/thread-system-interface.ts";
 import { ServiceError } from "../../src/model/errors.ts";
-import { monotonicIds } from "../../src/model/ids.ts";
+import { createMonotonicIds } from "../../src/model/ids.ts";
 import { type Durability, multitaskStrategies, type RunKwargs } from "../../src/model/run.ts";
 import type { TemporaryKind, ThreadKey } from "../../src/model/thread.ts";
 import type { RunRequest } from "../../src/service/run-draft.ts";
@@ -98,7 +98,7 @@ export class Clients {
     );
   }
 
-  readonly #newId = monotonicIds(
+  readonly #newId = createMonotonicIds(
     () => this.#deps.clock.now(),
     (count) => this.#deps.random.bytes(count),
   );

@@ -1,10 +1,10 @@
 import { createSystem, defaultLimits, type ThreadSystem } from "../../actors/create-system.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { Clock } from "../../src/ports/clock.ts";
-import { inThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
-import { nativeEngine } from "../../src/engine/native-engine.ts";
+import { createInThreadNodeExecutor } from "../../src/engine/in-thread-node-executor.ts";
+import { createNativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
-import { monotonicIds } from "../../src/model/ids.ts";
+import { createMonotonicIds } from "../../src/model/ids.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { HttpClient } from "../../src/ports/http-client.ts";
 import type { Logger } from "../../src/ports/logger.ts";
@@ -18,7 +18,7 @@ import type { LargeWriteLimits } from "../../src/storage/large-write-queue.ts";
 import { openStorage, type Storage } from "../../src/storage/open-storage.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
-import { readWebhookPolicy } from "../../src/config/webhooks.ts";
+import { parseWebhookPolicy } from "../../src/config/webhooks.ts";
 import { simulated, type Sleep } from "./graph.ts";
 import { simulatedMachine } from "./machines.ts";
 import type { Observed } from "./observed.ts";
@@ -72,9 +72,9 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   const registry = new GraphRegistry()
     .add("sim", simulated(deps.sleep))
     .add("machine", simulatedMachine(observed, deps.sleep));
-  const engine = nativeEngine(registry, scheduler);
+  const engine = createNativeEngine(registry, scheduler);
   const executor = observed.executor(
-    inThreadNodeExecutor(registry, { logger, random, clock, scheduler }),
+    createInThreadNodeExecutor(registry, { logger, random, clock, scheduler }),
     clock,
   );
   const { items } = storage.catalog;
@@ -101,11 +101,11 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
       concurrent: { ...defaultLimits.concurrent, all: deps.slots },
     },
   });
-  const policy = readWebhookPolicy({});
+  const policy = parseWebhookPolicy({});
   const { catalog, outbox, crons: cronStorage } = storage;
   const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
   const budget = new TimeBudget(clock, scheduler);
-  const newId = monotonicIds(
+  const newId = createMonotonicIds(
     () => clock.now(),
     (count) => random.bytes(count),
   );

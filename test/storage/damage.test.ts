@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { repairIndex } from "../../src/storage/index-repair.ts";
 import { openStorage, type Storage } from "../../src/storage/open-storage.ts";
-import { PRESENT_MARK } from "../../src/storage/records.ts";
+import { PRESENT_MARK } from "../../src/storage/stored-records.ts";
 import { runIndexKeys } from "../../src/storage/run-index.ts";
 import { threadIndexKeys } from "../../src/storage/thread-index.ts";
 import {

@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { RUN_INDEX_COMPLETE_KEY } from "../../src/storage/keys.ts";
 import { openStorage } from "../../src/storage/open-storage.ts";
-import { PRESENT_MARK } from "../../src/storage/records.ts";
+import { PRESENT_MARK } from "../../src/storage/stored-records.ts";
 import { all, aRun, id, threadKey, Writer } from "./samples.ts";
 import { deps } from "./support.ts";
 

@@ -4,7 +4,7 @@ import { matchesThread, type ThreadFilter, threadOrders } from "../../src/model/
 import { newThreadRecord, type ThreadRecord } from "../../src/model/thread.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { openStorage } from "../../src/storage/open-storage.ts";
-import { raceScans } from "../../src/storage/thread-search.ts";
+import { raceScans } from "../../src/storage/thread-scan-race.ts";
 import { ThreadIndexScans, type ScanQuery } from "../../src/storage/thread-index-scans.ts";
 import { aRun, id, threadKey, Writer } from "./samples.ts";
 import { deps } from "./support.ts";

@@ -7,10 +7,10 @@ import type { Journal } from "../../src/ports/journal.ts";
 import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-log-registry.ts";
 import {
   mayHaveLargeProtocolEvents,
-  protocolSseRenderer,
+  createProtocolSseRenderer,
 } from "../../src/stream/protocol/thread-protocol-rendering.ts";
 import { createView, sseFormat } from "../../src/stream/rendering.ts";
-import { threadRenderer, threadSseFormat } from "../../src/stream/thread-stream-rendering.ts";
+import { createThreadRenderer, threadSseFormat } from "../../src/stream/thread-stream-rendering.ts";
 import { Peer } from "./peers.ts";
 import { HeldScheduler, KEY, Lines, journals, runRecord, Writer } from "./support.ts";
 
@@ -198,7 +198,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
         pumpRendered(
           reader,
           peer,
-          protocolSseRenderer(reader, () => true),
+          createProtocolSseRenderer(reader, () => true),
           {
             scheduler,
             logger: new Lines(),
@@ -233,11 +233,15 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
     [
       "the events of a thread",
       (reader: ReturnType<RunLogRegistry["followThread"]>) =>
-        threadRenderer(reader, { modes: new Set(["run_modes"] as const), runModes: [] }, threadSseFormat),
+        createThreadRenderer(
+          reader,
+          { modes: new Set(["run_modes"] as const), runModes: [] },
+          threadSseFormat,
+        ),
     ],
     [
       "protocol events",
-      (reader: ReturnType<RunLogRegistry["followThread"]>) => protocolSseRenderer(reader, () => true),
+      (reader: ReturnType<RunLogRegistry["followThread"]>) => createProtocolSseRenderer(reader, () => true),
     ],
   ])("the parts make the same events as a small run: %s", async (_, rendered) => {
     const seen: string[][] = [];

@@ -5,7 +5,7 @@ import { createRunLogRegistry, type RunLogRegistry } from "../../src/stream/run-
 import { webSocketFormat } from "../../src/stream/websocket-frames.ts";
 import { StreamPump } from "../../src/stream/stream-pump.ts";
 import type { ThreadReader } from "../../src/stream/thread-reader.ts";
-import { threadRenderer } from "../../src/stream/thread-stream-rendering.ts";
+import { createThreadRenderer } from "../../src/stream/thread-stream-rendering.ts";
 import { SocketWriter } from "../../src/websocket/socket-writer.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
 import { FakeSocket } from "./peers.ts";
@@ -66,7 +66,7 @@ describe("a thread's reader", () => {
     const reader: ThreadReader = runLogs.followThread(KEY, after, withEnds);
     const socket = new FakeSocket(room);
     const modes: RequestedThreadModes = { modes: new Set(), runModes: ["custom"] };
-    const render = threadRenderer(reader, modes, (of) => webSocketFormat(false, of));
+    const render = createThreadRenderer(reader, modes, (of) => webSocketFormat(false, of));
     const pump = new StreamPump(reader, render, new SocketWriter(socket), {
       scheduler,
       logger: new Lines(),

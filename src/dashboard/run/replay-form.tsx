@@ -12,7 +12,7 @@ interface ReplayProps {
   readonly run: Run;
   /** The checkpoint from which the superstep starts. */
   readonly from: TraceCheckpoint;
-  /** The number of the superstep, as shown to the user ({@link stepNumbering}). */
+  /** The number of the superstep, as shown to the user ({@link createStepNumbering}). */
   readonly number: number;
 }
 

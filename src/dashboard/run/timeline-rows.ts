@@ -84,7 +84,7 @@ export function replayOriginOf({ metadata }: Run): ReplayOrigin | null {
  * 1 or, in a replay, at the number of the first replayed superstep. The API counts the supersteps of all runs of a
  * thread, and updates of its state.
  */
-export function stepNumbering(run: Run, groups: readonly TimelineGroup[]): (step: number) => number {
+export function createStepNumbering(run: Run, groups: readonly TimelineGroup[]): (step: number) => number {
   const [first] = groups;
   const from = replayOriginOf(run)?.step ?? 1;
   return (step) => (first === undefined ? step : step - first.step + from);

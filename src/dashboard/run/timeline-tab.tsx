@@ -32,7 +32,7 @@ import {
   type TimelineGroup,
   timelineGroups,
   taskContains,
-  stepNumbering,
+  createStepNumbering,
   type TimeRange,
   timeRangeOf,
   slowestTaskOf,
@@ -60,7 +60,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const { trace } = watch;
   const { query } = currentLocation.value;
   const groups = timelineGroups(trace);
-  const numberOf = stepNumbering(run, groups);
+  const numberOf = createStepNumbering(run, groups);
   const all = groups.flatMap(({ lines }) => lines.map(({ task }) => task));
   const slowest = slowestTaskOf(groups);
   const path = criticalPath(groups);

@@ -10,7 +10,7 @@ import { CopyButton } from "../components/copy-button.tsx";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { toOneLine } from "../components/one-line-text.ts";
-import { ownMetadata, ThreadDetailsDialog } from "./thread-details.tsx";
+import { ownMetadata, EditThreadDialog } from "./edit-thread-dialog.tsx";
 import { threadTitle } from "./thread-title.ts";
 
 /** The header of a thread's page: the thread's title, status and actions. */
@@ -82,7 +82,7 @@ export function ThreadHeader({
         </button>
       </div>
       {isEditing && (
-        <ThreadDetailsDialog
+        <EditThreadDialog
           thread={record}
           onChanged={() => watch.refresh()}
           onClose={() => setEditing(false)}

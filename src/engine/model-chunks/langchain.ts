@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
-import { usageAt } from "../../graph/token-usage.ts";
+import { toUsage } from "../../graph/token-usage.ts";
 import type { ModelChunk, ModelChunkReader, MessageDraft } from "../model-chunk-types.ts";
 
 const textOf = (value: unknown): string | undefined =>
@@ -36,7 +36,7 @@ export const readLangChain: ModelChunkReader = (chunk, message) => {
     if (Object.keys(others).length > 0) message.addFields(others);
   }
   // Each chunk has the counts of its own tokens, so the counts are added up.
-  const usage = usageAt(usage_metadata, "usage_metadata");
+  const usage = toUsage(usage_metadata, "usage_metadata");
   if (usage !== null) message.addUsage(usage);
   return true;
 };

@@ -1,7 +1,7 @@
 import type { Channel } from "../channel.ts";
 import { throwInvalidGraph, describeType } from "../definition-checks.ts";
 import { isSchema, parse, type Schema } from "../standard-schema.ts";
-import { schemaRules, readerOf } from "./last-value.ts";
+import { schemaRules, writeParserOf } from "./schema-rules.ts";
 import { requireSingleWrite } from "./require-single-write.ts";
 
 /**
@@ -16,7 +16,7 @@ export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
     life: "step",
     initial: undefined,
     ...(schema && schemaRules(schema)),
-    read: readerOf(schema),
+    read: writeParserOf(schema),
     update(_current, writes, key) {
       const value = requireSingleWrite(writes, key);
       return { value, change: { kind: "set", value } };

@@ -1,8 +1,8 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel, ChannelRule } from "../channel.ts";
-import { fieldErrors, parse, schemaFingerprint, validate, type Schema } from "../standard-schema.ts";
-import { jsonSchemaOf } from "../json-schema-conversion.ts";
+import { validate, type Schema } from "../standard-schema.ts";
 import { requireSingleWrite } from "./require-single-write.ts";
+import { schemaRules, writeParserOf } from "./schema-rules.ts";
 
 const set: ChannelRule["update"] = (_current, writes, key) => {
   const value = requireSingleWrite(writes, key);
@@ -38,21 +38,7 @@ export function schemaChannel(schema: Schema, key: string): Channel {
     initial: absent.ok && absent.value !== undefined ? toStorable(absent.value, key) : undefined,
     required: !absent.ok,
     ...schemaRules(schema),
-    read: (write, at) => toStorable(parse(schema, write, at), at),
+    read: writeParserOf(schema),
     update: set,
   };
-}
-
-/** Makes the members of a {@link ChannelRule} that depend only on a schema. */
-export function schemaRules(schema: Schema): Pick<ChannelRule, "shape" | "check" | "describe"> {
-  return {
-    shape: schemaFingerprint(schema),
-    check: (stored, at) => fieldErrors(schema, stored, at),
-    describe: (side) => jsonSchemaOf(schema, side),
-  };
-}
-
-/** Makes the function `read` of a {@link ChannelRule}. It validates writes with the schema, if there is one. */
-export function readerOf(schema: Schema | undefined): ChannelRule["read"] {
-  return schema === undefined ? toStorable : (write, at) => toStorable(parse(schema, write, at), at);
 }

@@ -3,7 +3,7 @@ import type { Channel } from "../channel.ts";
 import { throwInvalidGraph, describeType } from "../definition-checks.ts";
 import { isSchema, validate, type Schema } from "../standard-schema.ts";
 import { schemaOfInitial } from "./value-schemas.ts";
-import { schemaRules, readerOf } from "./last-value.ts";
+import { schemaRules, writeParserOf } from "./schema-rules.ts";
 
 /**
  * A key whose writes are combined with its value by `fold`, in the order of the tasks. `fold` MUST be pure: it may be
@@ -34,7 +34,7 @@ export function reduce(start: unknown, fold: (value: never, update: never) => un
     // Says nothing about the input, because writes may have another type than the value.
     describe: (side) => (side === "output" ? schemaOfInitial(start) : {}),
     ...(schema && schemaRules(schema)),
-    read: readerOf(schema),
+    read: writeParserOf(schema),
     update(current, writes, key) {
       let value = current;
       for (const write of writes) value = value === undefined ? write : apply(value, write);

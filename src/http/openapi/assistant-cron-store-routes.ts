@@ -1,13 +1,6 @@
 import { responseSchemas } from "../../schemas/record-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
-import {
-  choiceParam,
-  flagParam,
-  limitParam,
-  listParam,
-  offsetParam,
-  textParam,
-} from "./query-param-descriptions.ts";
+import { choiceParam, flagParam, limitParam, listParam, offsetParam, textParam } from "./query-params.ts";
 import {
   type RouteDescriptions,
   jsonResponse,

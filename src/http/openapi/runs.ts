@@ -1,14 +1,7 @@
 import { cancelActions } from "../../schemas/request-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 import { streamModes } from "../../model/run.ts";
-import {
-  choiceParam,
-  flagParam,
-  limitParam,
-  listParam,
-  offsetParam,
-  textParam,
-} from "./query-param-descriptions.ts";
+import { choiceParam, flagParam, limitParam, listParam, offsetParam, textParam } from "./query-params.ts";
 import {
   type RouteDescriptions,
   jsonResponse,

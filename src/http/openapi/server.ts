@@ -1,6 +1,6 @@
 import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
-import { choiceParam, flagParam, textParam } from "./query-param-descriptions.ts";
+import { choiceParam, flagParam, textParam } from "./query-params.ts";
 import {
   type RouteResponse,
   type RouteDescriptions,

@@ -1,7 +1,7 @@
 import { threadModes } from "../../model/run.ts";
 import { LIST_LIMITS } from "../../schemas/request-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
-import { flagParam, limitParam, listParam, textParam } from "./query-param-descriptions.ts";
+import { flagParam, limitParam, listParam, textParam } from "./query-params.ts";
 import {
   type QueryParam,
   type RouteDescriptions,

@@ -3,7 +3,7 @@ import { HEARTBEAT, type SseOutput } from "../../codec/sse.ts";
 import { threadModes } from "../../model/run.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sseFormat, type StreamView, createView } from "../../stream/rendering.ts";
-import { showsRunEnds, threadRenderer, threadSseFormat } from "../../stream/thread-stream-rendering.ts";
+import { showsRunEnds, createThreadRenderer, threadSseFormat } from "../../stream/thread-stream-rendering.ts";
 import type { RouteCall } from "../route-call.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
@@ -89,7 +89,7 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     }
     const memory = { budget, tenant: call.budgetOwner };
     const options = { scheduler, memory, time: time.share(call.budgetOwner), logger, traffic };
-    const render = threadRenderer(reader, modes, threadSseFormat);
+    const render = createThreadRenderer(reader, modes, threadSseFormat);
     const left = pumpRendered(reader, call.open(headers, HEARTBEAT), render, options);
     call.reply.onAbort(left);
   }

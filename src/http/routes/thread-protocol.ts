@@ -3,7 +3,7 @@ import { ServiceError } from "../../model/errors.ts";
 import { eventTestOf } from "../../stream/protocol/event-filter.ts";
 import {
   mayHaveLargeProtocolEvents,
-  protocolSseRenderer,
+  createProtocolSseRenderer,
 } from "../../stream/protocol/thread-protocol-rendering.ts";
 import { failureDetailsOf } from "../../schemas/error-to-response.ts";
 import {
@@ -62,7 +62,7 @@ export function protocolRoutes({
     const isWanted = eventTestOf(filter);
     const wanted = since ?? reader.cursor;
     const headers = { ...SSE_HEADERS, ...(isForPeers && streamStartHeaders(reader)) };
-    const rendered = protocolSseRenderer(reader, (event) => event.seq > wanted && isWanted(event));
+    const rendered = createProtocolSseRenderer(reader, (event) => event.seq > wanted && isWanted(event));
     const left = pumpRendered(reader, call.open(headers, HEARTBEAT), rendered, {
       scheduler,
       memory: { budget, tenant: call.budgetOwner, mayBeLarge: mayHaveLargeProtocolEvents },

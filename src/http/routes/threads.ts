@@ -111,7 +111,7 @@ export function threadRoutes({ sendList, sendJson, sendStored }: RouteDeps): rea
       path: "/threads/:thread_id/storage",
       access: "users",
       async handle(call) {
-        await sendJson(call, await call.service.threads.storage(call.thread()));
+        await sendJson(call, await call.service.threads.storedSizes(call.thread()));
       },
     },
     {

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../model/json.ts";
 import type { RunRecord } from "../../model/run.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { CronStorage, DueCron } from "../../ports/cron-storage.ts";
+import type { CronStorage, PlannedCron } from "../../ports/cron-storage.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 import type { IdempotencyKey } from "../idempotency.ts";
@@ -134,7 +134,7 @@ export class CronWorker {
   }
 
   /** Fires one cron at one slot (a time of its schedule). Returns false when this must be tried again. */
-  async #handle(at: DueCron): Promise<boolean> {
+  async #handle(at: PlannedCron): Promise<boolean> {
     const { cronStorage, clock, logger } = this.#deps;
     if (this.#stopped) return true;
     try {
@@ -161,7 +161,7 @@ export class CronWorker {
    * Starts the run of a slot (a time at which the cron fires). `isOver` in the result: the cron's runs can never start again, so the cron
    * is deleted.
    */
-  async #fire(at: DueCron, cron: CronRecord): Promise<Fired> {
+  async #fire(at: PlannedCron, cron: CronRecord): Promise<Fired> {
     const { clock, crons, logger } = this.#deps;
     // A missed slot is dropped if the cron's end time has passed since.
     if (cron.end_time !== null && clock.now() > cron.end_time && at.slot < clock.now() - RETRY_PAUSE_MS)
@@ -183,7 +183,7 @@ export class CronWorker {
     }
   }
 
-  #start({ tenant, slot }: DueCron, cron: CronRecord): Promise<RunRecord> {
+  #start({ tenant, slot }: PlannedCron, cron: CronRecord): Promise<RunRecord> {
     const { cron_id, thread_id: thread, user = null } = cron;
     const runs = this.#deps.runsOf(user);
     // Copies the request if the cron has a user: the application's authorization code may change the request, and parts of the original

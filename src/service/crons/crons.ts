@@ -10,7 +10,7 @@ import type { Engine } from "../../ports/engine.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Assistants } from "../assistants.ts";
 import { SortedPages } from "../sorted-pages.ts";
-import { storable, storableObject } from "../storable-values.ts";
+import { requireStorable, requireStorableObject } from "../storable-values.ts";
 import { visibleThread } from "../threads.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import { checkCronRun } from "./cron-run-request.ts";
@@ -148,7 +148,7 @@ export function createCrons(parts: Deps): Crons {
       next: enabled ? within(first, end_time) : null,
       enabled,
       payload: stored(run),
-      metadata: storableObject(settings.metadata, "metadata"),
+      metadata: requireStorableObject(settings.metadata, "metadata"),
       user: owner?.user ?? null,
       created_at: now,
       updated_at: now,
@@ -292,13 +292,13 @@ function merged(before: CronRecord, settings: CronDefinition, now: number): Cron
     on_run_completed: before.thread_id === null ? (on_run_completed ?? before.on_run_completed) : null,
     next: cron.enabled ? within(next, cron.end_time) : null,
     payload: { ...before.payload, ...stored(run) },
-    metadata: { ...before.metadata, ...storableObject(metadata, "metadata") },
+    metadata: { ...before.metadata, ...requireStorableObject(metadata, "metadata") },
   };
 }
 
 /** Checks that the fields of a run request can be stored. Errors use the names that the fields have in the request. */
 const stored = (run: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(run).map(([field, value]) => [field, storable(value, field)]));
+  Object.fromEntries(Object.entries(run).map(([field, value]) => [field, requireStorable(value, field)]));
 
 const within = (slot: number | null, end: number | null) =>
   slot === null || (end !== null && slot > end) ? null : slot;

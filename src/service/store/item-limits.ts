@@ -1,7 +1,7 @@
 import { ServiceError, invalidField } from "../../model/errors.ts";
 import type { ItemKey, Namespace, PutOp } from "../../model/store-item.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { storableObject } from "../storable-values.ts";
+import { requireStorableObject } from "../storable-values.ts";
 
 /** Limits of an item: the number of labels and paths, the characters of a label, key and path, and the bytes of the value as JSON. */
 export const ITEM_LIMITS = {
@@ -59,7 +59,7 @@ export function checkKeyText(key: unknown, at: string): void {
 /** Checks the value of a put, and returns it in the form in which it can be stored. */
 export function checkValue(value: unknown, at: string): JsonObject {
   if (value === undefined || value === null) refuseOperation(at, "is required");
-  const stored = storableObject(value, at);
+  const stored = requireStorableObject(value, at);
   const bytes = Buffer.byteLength(JSON.stringify(stored));
   if (bytes > ITEM_LIMITS.value) refuseOperation(at, `has ${bytes} bytes, and may have ${ITEM_LIMITS.value}`);
   return stored;

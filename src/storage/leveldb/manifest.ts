@@ -22,7 +22,7 @@ const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4];
  * LevelDB, this skips a record at the end that a crash has cut off.
  * @throws FormatError when the manifest is damaged
  */
-export function readManifest(bytes: Buffer): readonly TableEntry[] {
+export function parseManifest(bytes: Buffer): readonly TableEntry[] {
   const tables = new Map<number, TableEntry>();
   for (const record of recordsOf(bytes)) applyEdit(tables, new ByteReader(record));
   return [...tables.values()];

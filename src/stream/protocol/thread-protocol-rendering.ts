@@ -12,7 +12,7 @@ import { ProtocolTranslator } from "./protocol-translator.ts";
  * Makes the function that renders what `reader` returns as protocol events. The reader MUST return the events of each run from the run's
  * first event on.
  */
-export function protocolRenderer(
+export function createProtocolRenderer(
   reader: ThreadReader,
 ): (slice: ChunkSlice) => Eventually<readonly ProtocolEvent[]> {
   let of: RunRecord | undefined;
@@ -27,12 +27,12 @@ export function protocolRenderer(
   };
 }
 
-/** Like {@link protocolRenderer}, but renders the `wanted` events as server-sent events. */
-export function protocolSseRenderer(
+/** Like {@link createProtocolRenderer}, but renders the `wanted` events as server-sent events. */
+export function createProtocolSseRenderer(
   reader: ThreadReader,
   wanted: (event: ProtocolEvent) => boolean,
 ): (slice: ChunkSlice) => Eventually<SseOutput> {
-  const read = protocolRenderer(reader);
+  const read = createProtocolRenderer(reader);
   return (slice) =>
     andThen(read(slice), (events) => {
       const text = new SseBatch(false);

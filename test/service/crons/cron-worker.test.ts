@@ -11,7 +11,7 @@ import { createService, type Service } from "../../../src/service/service.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../../src/service/store/store.ts";
 import { createLogger } from "../../../src/platform/log.ts";
 import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
-import { readWebhookPolicy } from "../../../src/config/webhooks.ts";
+import { parseWebhookPolicy } from "../../../src/config/webhooks.ts";
 import { Server } from "../../actors/server.ts";
 
 const MINUTE = 60_000;
@@ -51,7 +51,7 @@ async function rig({
   const server = await Server.start(named, { kv, at, seed });
   const { storage, system, runLogs, engine, clock, scheduler } = server;
   const { journal, catalog, outbox, crons } = storage;
-  const policy = readWebhookPolicy({});
+  const policy = parseWebhookPolicy({});
   const quiet = createLogger({ clock, level: "error", write: () => undefined });
   const store = createStore({
     items: catalog.items,

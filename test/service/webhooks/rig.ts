@@ -5,7 +5,7 @@ import { WebhookWorker } from "../../../src/service/webhooks/webhook-worker.ts";
 import { noFailpoints } from "../../../src/ports/failpoints.ts";
 import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
 import { openStorage, type Storage } from "../../../src/storage/open-storage.ts";
-import { readWebhookPolicy } from "../../../src/config/webhooks.ts";
+import { parseWebhookPolicy } from "../../../src/config/webhooks.ts";
 import { SimulatedClock } from "../../simulation/clock.ts";
 import { SimulatedRandom } from "../../simulation/random.ts";
 import { SimulatedScheduler } from "../../simulation/scheduler.ts";
@@ -87,7 +87,7 @@ export class Rig {
 
   get webhooks() {
     const { outbox } = this.storage;
-    return createWebhooks({ outbox, policy: readWebhookPolicy({ ...this.#config }), clock: this.clock });
+    return createWebhooks({ outbox, policy: parseWebhookPolicy({ ...this.#config }), clock: this.clock });
   }
 
   /** Starts, or starts again after {@link kill}. */
@@ -102,7 +102,7 @@ export class Rig {
       journal: this.#storage.journal,
       outbox: this.#storage.outbox,
       client: this.receivers,
-      policy: readWebhookPolicy({ ...this.#config }),
+      policy: parseWebhookPolicy({ ...this.#config }),
       clock,
       random: new SimulatedRandom(1),
       scheduler,

@@ -7,10 +7,10 @@ import {
 } from "../../../src/service/webhooks/retry-policy.ts";
 import { signWebhook } from "../../../src/service/webhooks/signature.ts";
 import { checkWebhook, urlRefusal } from "../../../src/service/webhooks/webhook-url-check.ts";
-import { readWebhookPolicy } from "../../../src/config/webhooks.ts";
+import { parseWebhookPolicy } from "../../../src/config/webhooks.ts";
 
-const strict = readWebhookPolicy({});
-const internal = readWebhookPolicy({ allow_internal: true });
+const strict = parseWebhookPolicy({});
+const internal = parseWebhookPolicy({ allow_internal: true });
 
 /** An address; whether a webhook may be sent there by default; and where internal ones are allowed. */
 const addresses: readonly (readonly [string, boolean, boolean])[] = [
@@ -171,7 +171,7 @@ describe("a webhook", () => {
     [{ disable_loopback: true }, "/own", "turned off"],
     [{ max_url_length: 20 }, "https://example.com/too-long", "20 characters"],
   ])("under %j: %s", (url, webhook, said) => {
-    const found = urlRefusal(readWebhookPolicy({ url }), webhook);
+    const found = urlRefusal(parseWebhookPolicy({ url }), webhook);
     if (said === undefined) expect(found).toBeUndefined();
     else expect(found).toContain(said);
   });

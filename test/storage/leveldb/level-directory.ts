@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
-import { readManifest, type TableEntry } from "../../../src/storage/leveldb/manifest.ts";
+import { parseManifest, type TableEntry } from "../../../src/storage/leveldb/manifest.ts";
 import { checkTable, type TableDamage } from "../../../src/storage/leveldb/table-check.ts";
 import { temporary } from "../support.ts";
 
@@ -36,7 +36,7 @@ export async function levelDirectory(count: number, value = valueOf): Promise<Le
   await db.close();
   const name = readdirSync(path).find((file) => file.startsWith("MANIFEST")) ?? "";
   const manifest = readFileSync(join(path, name));
-  const [table] = readManifest(manifest);
+  const [table] = parseManifest(manifest);
   if (table === undefined) throw new Error("there is no table");
   const bytes = readFileSync(join(path, `${String(table.number).padStart(6, "0")}.ldb`));
   return { path, manifest, table, bytes, remove };

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { crc32c, findChecksum, maskChecksum, unmaskChecksum } from "../../../src/storage/leveldb/crc32c.ts";
-import { readManifest } from "../../../src/storage/leveldb/manifest.ts";
-import { droppedDataLines } from "../../../src/storage/leveldb/log-messages.ts";
+import { parseManifest } from "../../../src/storage/leveldb/manifest.ts";
+import { droppedDataLines } from "../../../src/storage/leveldb/dropped-data-lines.ts";
 import { FormatError, ByteReader } from "../../../src/storage/leveldb/byte-reader.ts";
 import { unsnappy } from "../../../src/storage/leveldb/snappy.ts";
 import { damageIn, keyOf, levelDirectory, type LevelDirectory } from "./level-directory.ts";
@@ -130,21 +130,21 @@ describe("a number", () => {
 
 describe("a manifest", () => {
   test("names the table, its keys and its size", () => {
-    expect(readManifest(level.manifest)).toMatchObject([
+    expect(parseManifest(level.manifest)).toMatchObject([
       { size: level.bytes.length, smallest: keyOf(0), largest: keyOf(KEYS - 1) },
     ]);
   });
 
   test("whose end a crash has cut off names what was there before; nothing else of it goes unnoticed", () => {
-    const tables = readManifest(level.manifest).length;
+    const tables = parseManifest(level.manifest).length;
     for (let length = 0; length < level.manifest.length; length++) {
-      expect(readManifest(level.manifest.subarray(0, length)).length).toBeLessThanOrEqual(tables + 1);
+      expect(parseManifest(level.manifest.subarray(0, length)).length).toBeLessThanOrEqual(tables + 1);
     }
     let found = 0;
     for (let at = 0; at < level.manifest.length; at++) {
       try {
         // A length that reaches beyond the end looks like a truncation.
-        if (readManifest(flipped(level.manifest, at)).length < tables) found++;
+        if (parseManifest(flipped(level.manifest, at)).length < tables) found++;
       } catch (error) {
         expect(error).toBeInstanceOf(FormatError);
         found++;
@@ -159,7 +159,7 @@ describe("a manifest", () => {
     record[6] = 1;
     record[7] = 42;
     record.writeUInt32LE(maskChecksum(crc32c(record, 6, 8)), 0);
-    expect(() => readManifest(record)).toThrow(/unknown tag 42/);
+    expect(() => parseManifest(record)).toThrow(/unknown tag 42/);
   });
 });
 

@@ -6,11 +6,11 @@ const PATH = "?filePath=";
  * Replaces each URL of tsx in a stack by the path of the file. The line numbers behind these URLs are left out, because
  * they refer to the compiled text.
  */
-export function readableStack(stack: string): string {
-  return stack.includes(TEXT) ? stack.split("\n").map(readable).join("\n") : stack;
+export function withoutTsxUrls(stack: string): string {
+  return stack.includes(TEXT) ? stack.split("\n").map(lineWithoutTsxUrl).join("\n") : stack;
 }
 
-function readable(line: string): string {
+function lineWithoutTsxUrl(line: string): string {
   const from = line.indexOf(TEXT);
   const at = line.lastIndexOf(PATH);
   if (from < 0 || at < from) return line;

@@ -33,7 +33,7 @@ export async function nextCandidates(pages: CandidatePages): Promise<readonly Ca
   }
 }
 
-export async function* pagesOfOne(page: CandidatePage): CandidatePages {
+export async function* onePage(page: CandidatePage): CandidatePages {
   yield page;
 }
 
@@ -41,7 +41,7 @@ export async function* candidatesById(ids: readonly string[]): CandidatePages {
   yield newCandidatePage(Array.from(new Set(ids), (thread) => ({ thread, at: 0 })));
 }
 
-export async function* excluding(
+export async function* withoutThreads(
   pages: CandidatePages,
   threads: ReadonlyMap<string, unknown>,
 ): CandidatePages {

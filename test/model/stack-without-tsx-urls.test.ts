@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readableStack } from "../../src/model/readable-stack.ts";
+import { withoutTsxUrls } from "../../src/model/stack-without-tsx-urls.ts";
 
 const text = encodeURIComponent('const f = () => { throw new Error("?filePath=none"); };');
 const path = encodeURIComponent("/home/ann/my graphs/a(1).ts?namespace=heddle-0f");
@@ -23,21 +23,21 @@ test.each([
   ["no path", "    at data:text/javascript,x:1:1", "    at data:text/javascript,x:1:1"],
   ["an ordinary file", "    at file:///a.ts:1:1", "    at file:///a.ts:1:1"],
 ])("of a stack's lines: %s", (_, line, shown) => {
-  expect(readableStack(`Error: one\n${line}\n    at file:///b.ts:1:2`)).toBe(
+  expect(withoutTsxUrls(`Error: one\n${line}\n    at file:///b.ts:1:2`)).toBe(
     `Error: one\n${shown}\n    at file:///b.ts:1:2`,
   );
 });
 
 test("a long line of nothing but beginnings takes no time to speak of", () => {
   const stack = "data:text/javascript,".repeat(100_000);
-  expect(readableStack(stack)).toBe(stack);
+  expect(withoutTsxUrls(stack)).toBe(stack);
 });
 
 test("a long path of nothing but question marks takes no time to speak of", () => {
   const line = `    at data:text/javascript,x?filePath=/a${"%3F".repeat(100_000)}/b.ts%3Fx:1:1`;
   const from = performance.now();
   // The query is removed, the rest of the path stays.
-  expect(readableStack(line)).toBe(`    at /a${"?".repeat(100_000)}/b.ts`);
+  expect(withoutTsxUrls(line)).toBe(`    at /a${"?".repeat(100_000)}/b.ts`);
   // A former version took seconds.
   expect(performance.now() - from).toBeLessThan(500);
 });

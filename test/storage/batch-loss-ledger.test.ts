@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { BatchLedger } from "../../src/storage/batch-ledger.ts";
+import { BatchLossLedger } from "../../src/storage/batch-loss-ledger.ts";
 import { deps, temporary } from "./support.ts";
 
 /** Bytes of a batch after which the ledger starts a new file. */
@@ -12,7 +12,7 @@ test("a new file that cannot be made fails no batch: it is warned of once, and t
   onTestFinished(room.remove);
   const warnings: string[] = [];
   const logger = { ...deps.logger, warn: (line: string) => void warnings.push(line) };
-  const open = () => new BatchLedger(room.path, { logger, scheduler: deps.scheduler });
+  const open = () => new BatchLossLedger(room.path, { logger, scheduler: deps.scheduler });
   const ledger = open();
   ledger.open(1, "boot", []);
   const blocking = [2, 3].map((number) => join(room.path, `${String(number).padStart(16, "0")}.log`));

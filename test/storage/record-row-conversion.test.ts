@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
 import { packRefs, unpackRefs } from "../../src/storage/channel-ref-codec.ts";
-import { checkpointRowCodec, runRowCodec, threadRowCodec } from "../../src/storage/records.ts";
-import { createRowCodec } from "../../src/storage/row-codec.ts";
+import {
+  checkpointRowConverter,
+  runRowConverter,
+  threadRowConverter,
+} from "../../src/storage/stored-records.ts";
+import { createRecordRowConverter } from "../../src/storage/record-row-conversion.ts";
 
 test("a record comes back from its row", () => {
-  const rows = createRowCodec<{ readonly a: number; readonly b: string | null }>()(["a", "b"]);
+  const rows = createRecordRowConverter<{ readonly a: number; readonly b: string | null }>()(["a", "b"]);
   expect(rows.row({ b: "x", a: 1 })).toEqual([1, "x"]);
   expect(rows.record([1, null])).toEqual({ a: 1, b: null });
   // A row that was stored before the column existed.
@@ -13,7 +17,7 @@ test("a record comes back from its row", () => {
 
 test("every member has a column", () => {
   // @ts-expect-error b has none
-  const rows = createRowCodec<{ readonly a: number; readonly b: string }>()(["a"]);
+  const rows = createRecordRowConverter<{ readonly a: number; readonly b: string }>()(["a"]);
   expect(rows.row({ a: 1, b: "lost" })).toEqual([1]);
 });
 
@@ -37,9 +41,9 @@ test.each([
 });
 
 test.each([
-  ["threads", threadRowCodec],
-  ["runs", runRowCodec],
-  ["checkpoints", checkpointRowCodec],
+  ["threads", threadRowConverter],
+  ["runs", runRowConverter],
+  ["checkpoints", checkpointRowConverter],
 ] as const)("the row of %s that is spelled out has each member in its own place", (_, stored) => {
   const columnsOf = Object.keys(stored.record([])).length;
   const row = Array.from({ length: columnsOf }, (__, i) => i);

@@ -1,8 +1,8 @@
 import { getHeapStatistics } from "node:v8";
-import type { ReadHeap } from "../ports/heap.ts";
+import type { ReadHeapUsage } from "../ports/heap-usage.ts";
 
 /** Reads the heap of this thread from V8. `used` includes the memory of buffers, which is outside the heap. */
-export const systemHeap: ReadHeap = () => {
+export const readSystemHeapUsage: ReadHeapUsage = () => {
   const { used_heap_size, external_memory, heap_size_limit } = getHeapStatistics();
   return { used: used_heap_size + external_memory, limit: heap_size_limit };
 };

@@ -60,7 +60,7 @@ export interface LedgerSummary {
  * not wait for it: waiting would double the time of a synced batch. A process that is killed may leave its last lines unwritten. This
  * matters only if the end of the database's log is lost too.
  */
-export class BatchLedger {
+export class BatchLossLedger {
   readonly #directory: string;
   readonly #logger: Logger;
   readonly #scheduler: Scheduler;

@@ -6,7 +6,7 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { damagedError, encodeWithChecksum, decodeWithChecksum } from "./checksum-envelope.ts";
 import { checkpointKey, kwargsKey, runKey, threadPrefix } from "./keys.ts";
 import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./channel-ref-codec.ts";
-import { createRowCodec } from "./row-codec.ts";
+import { createRecordRowConverter } from "./record-row-conversion.ts";
 import {
   restoreDuplicateUpdates,
   type DeduplicatedUpdate,
@@ -48,7 +48,7 @@ export type StoredCheckpoint = CheckpointHead & {
   };
 };
 
-export const threadRowCodec = createRowCodec<ThreadRecord>()(
+export const threadRowConverter = createRecordRowConverter<ThreadRecord>()(
   [
     "thread_id",
     "created_at",
@@ -99,7 +99,7 @@ export const threadRowCodec = createRowCodec<ThreadRecord>()(
   ],
 );
 
-export const runRowCodec = createRowCodec<StoredRun>()(
+export const runRowConverter = createRecordRowConverter<StoredRun>()(
   [
     "run_id",
     "thread_id",
@@ -162,7 +162,7 @@ export const runRowCodec = createRowCodec<StoredRun>()(
   ],
 );
 
-export const checkpointRowCodec = createRowCodec<StoredCheckpoint>()(
+export const checkpointRowConverter = createRecordRowConverter<StoredCheckpoint>()(
   [
     "id",
     "parent",
@@ -261,7 +261,7 @@ export function readStoredRun(
 ): Eventually<StoredRun | undefined> {
   return andThen(
     get(runKey(prefix, run)),
-    (bytes) => bytes && runRowCodec.record(decodeWithChecksum(bytes, key, `run ${run}`)),
+    (bytes) => bytes && runRowConverter.record(decodeWithChecksum(bytes, key, `run ${run}`)),
   );
 }
 
@@ -273,16 +273,16 @@ export function checkpointRow(
 ): unknown[] {
   const channels = packRefs(refs);
   if (shared === undefined || made.writes === null)
-    return checkpointRowCodec.row(made, "changes", { at, channels });
+    return checkpointRowConverter.row(made, "changes", { at, channels });
   const left = { ...made, writes: withoutDuplicateUpdates(made.writes, shared) };
-  return checkpointRowCodec.row(left, "changes", { at, channels, shared });
+  return checkpointRowConverter.row(left, "changes", { at, channels, shared });
 }
 
 /** True if the row of a checkpoint leaves out large updates, which {@link readCompleteCheckpoint} reads separately. */
 export const isCheckpointPartial = ({ changes }: StoredCheckpoint): boolean => changes.shared !== undefined;
 
 export function decodeCheckpoint(bytes: Buffer, key: ThreadKey, id: string): StoredCheckpoint {
-  return checkpointRowCodec.record(decodeWithChecksum(bytes, key, `checkpoint ${id}`));
+  return checkpointRowConverter.record(decodeWithChecksum(bytes, key, `checkpoint ${id}`));
 }
 
 /**

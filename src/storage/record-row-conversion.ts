@@ -1,22 +1,22 @@
 /** Converts records to their stored form, a row: the values in a fixed order, without names. */
-export interface RowCodec<T> {
+export interface RecordRowConverter<T> {
   /** Converts a record to a row. If `name` is given, `value` is stored instead of this member of the record. */
   row<K extends keyof T & string>(record: Omit<T, K>, name?: K, value?: T[K]): unknown[];
   record(row: unknown): T;
 }
 
 /**
- * Defines the columns of a record. The names of members are not stored: they took a third of a run's stored size, and more than a third of
+ * Makes the converter of one type of records, by listing the columns of a row. The names of members are not stored: they took a third of a run's stored size, and more than a third of
  * its encoding time.
  * `names` MUST list every member of `T`, which the compiler checks. The order MUST NOT change: new names are added at the end.
  * `spelled` is for records that are stored often. It MUST return the values of all members in the order of `names`, and reads each member
  * directly (`record.id`): looking up all members by name takes a microsecond.
  */
-export function createRowCodec<T extends object>() {
+export function createRecordRowConverter<T extends object>() {
   return <const N extends readonly (keyof T & string)[]>(
     names: [Exclude<keyof T, N[number]>] extends [never] ? N : never,
     spelled?: (record: T) => unknown[],
-  ): RowCodec<T> => {
+  ): RecordRowConverter<T> => {
     const own: readonly (keyof T & string)[] = names;
     const rowOf = spelled ?? ((record: T) => own.map((name) => record[name] ?? null));
     // A record begins as a copy of this object, because overwriting existing members is several times faster than adding them.

@@ -5,9 +5,9 @@ import { dominators } from "./dominators.ts";
 import { type OutlineEdge, edgesOf } from "./outline-edges.ts";
 import { END } from "./commands.ts";
 
-/** A graph with at most this many nodes is searched for parallel regions. A larger one is drawn flat. */
+/** A graph with at most this many nodes is searched for parallel regions. A larger one becomes a statechart without parallel states. */
 const MAX_NODES_WITH_REGIONS = 200;
-/** The most levels of subgraphs that are drawn. */
+/** The most levels of subgraphs that the statechart contains. */
 const MAX_SUBGRAPH_DEPTH = 6;
 
 /** The structure of a graph, from which a statechart is made. */
@@ -34,20 +34,24 @@ function outlineOfDefinition(definition: GraphDefinition): GraphOutline {
   };
 }
 
-/** Draws a graph that was made with Heddle's `graph()`, not with LangGraph.js. */
-export function drawStatechart(definition: GraphDefinition, name: string): StatechartDefinition {
-  return drawOutline(outlineOfDefinition(definition), name);
+/** Makes a statechart of a graph that was made with Heddle's `graph()`, not with LangGraph.js. */
+export function statechartOfGraph(definition: GraphDefinition, name: string): StatechartDefinition {
+  return statechartOfOutline(outlineOfDefinition(definition), name);
 }
 
 /**
- * Draws a graph as a statechart. A node becomes a state, an edge a transition when the node ends, and a subgraph a compound
+ * Makes a statechart of a graph. A node becomes a state, an edge a transition when the node ends, and a subgraph a compound
  * state. Nodes that run in parallel become the regions of a parallel state, if no other edge leads into them.
  */
-export function drawOutline(outline: GraphOutline, name: string): StatechartDefinition {
-  return { id: name, ...drawState(outline, "", 0) };
+export function statechartOfOutline(outline: GraphOutline, name: string): StatechartDefinition {
+  return { id: name, ...chartStateOfOutline(outline, "", 0) };
 }
 
-function drawState(outline: GraphOutline, prefix: string, depth: number): ChartState & { initial: string } {
+function chartStateOfOutline(
+  outline: GraphOutline,
+  prefix: string,
+  depth: number,
+): ChartState & { initial: string } {
   const { edges } = outline;
   const homes = findRegions(outline);
   const states = new Map<string, Map<string, ChartState>>([["", new Map()]]);
@@ -56,7 +60,7 @@ function drawState(outline: GraphOutline, prefix: string, depth: number): ChartS
   for (const [node, out] of edges) {
     const on = transitions(node, out, id);
     const inner = depth >= MAX_SUBGRAPH_DEPTH ? null : outline.inner(node);
-    const within = inner === null ? {} : drawState(inner, `${id(node)}/`, depth + 1);
+    const within = inner === null ? {} : chartStateOfOutline(inner, `${id(node)}/`, depth + 1);
     const state: ChartState =
       node === END ? { id: id(node), type: "final" } : { id: id(node), ...(on && { on }), ...within };
     const home = homes.regions.get(node) ?? "";

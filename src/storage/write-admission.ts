@@ -15,7 +15,7 @@ const MIN_ADMITTED = 8;
  * Admission control for new work. Writes of runs in progress go first, so that fewer runs are in progress at once. The data of these runs
  * then stays in the CPU caches, and less of it survives garbage collections.
  */
-export class AdmissionControl {
+export class WriteAdmission {
   readonly #scheduler: Scheduler;
   readonly #underWay: () => number;
   #waiting: (() => void)[] = [];

@@ -1,4 +1,4 @@
-import { type Candidate, doubtfulCandidate, type CandidatePages } from "./index-candidates.ts";
+import { type Candidate, doubtfulCandidate, type CandidatePages } from "./candidate-pages.ts";
 import { lastSegment, sortKey, prefixRange } from "./keys.ts";
 import { allEventually, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
@@ -20,7 +20,7 @@ const MAX_LOOKUPS = 200;
 const LOOKUP_COST = 3;
 
 /** Filters the candidates of one search by the index keys of its other conditions, without reading records. */
-export class PostingLists {
+export class PostingListIntersection {
   readonly #kv: KeyValueStore;
   readonly #ids = new Map<string, Promise<ReadonlySet<string> | null>>();
   readonly #inhabited = new Map<string, Promise<boolean>>();

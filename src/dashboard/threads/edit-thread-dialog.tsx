@@ -24,7 +24,7 @@ export function ownMetadata(metadata: JsonRecord): JsonRecord {
 }
 
 /** A dialog with the form for a thread's title and metadata. */
-export function ThreadDetailsDialog({ thread, onChanged, onClose }: DetailsProps) {
+export function EditThreadDialog({ thread, onChanged, onClose }: DetailsProps) {
   const { thread_id: id } = thread;
   const submit = useSubmit();
   // The values when the dialog was opened. The fields do not change if somebody else edits the thread meanwhile.

@@ -11,7 +11,7 @@ export type MakeRunnable = (name: string, step: RunnableFunction) => Runnable;
  * Returns a {@link MakeRunnable}. All runnables that it makes have the same class, because V8 is slow to call a method that many classes
  * implement.
  */
-export function runnableMaker(runnables: typeof Runnables): MakeRunnable {
+export function createRunnableMaker(runnables: typeof Runnables): MakeRunnable {
   class StepRunnable extends runnables.Runnable {
     lc_namespace = ["heddle"];
     override lc_serializable = false;

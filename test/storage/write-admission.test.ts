@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Committer } from "../../src/storage/committer.ts";
-import { MAX_CONCURRENT_WRITES } from "../../src/storage/admission-control.ts";
+import { MAX_CONCURRENT_WRITES } from "../../src/storage/write-admission.ts";
 import { GatedKeyValueStore } from "./gated-key-value-store.ts";
 import { deps, turns } from "./support.ts";
 
