@@ -7,7 +7,7 @@ import type { LiveThread } from "./thread/live-thread.ts";
 import { createThreadChart, type ThreadEffects, type ThreadActorLogic } from "./thread/thread-chart.ts";
 import { requestSlot, startPendingRun } from "./thread/run-start.ts";
 
-/** The three statecharts of one server, with effects that act on its live threads. */
+/** Makes the three statecharts (thread, run, task) of one shard, with effects that act on its live threads. */
 export function createStatecharts(
   liveThreadNamed: (name: string) => LiveThread | undefined,
   {

@@ -33,7 +33,7 @@ export interface ThreadAdministrationOwner {
   settled(key: ThreadKey, run: string): Promise<unknown>;
   scheduleTimer(thread: ThreadRecord): void;
   /**
-   * Called before an attempt to delete the thread. Until the returned function is called, the end of each of
+   * Called before the thread is to be deleted. Until the returned function is called, the end of each of
    * the thread's runs is reported together with `isDeleted`, which resolves with whether the thread was
    * deleted.
    */

@@ -27,7 +27,7 @@ class StreamedMessage implements MessageDraft {
   readonly id: string;
   readonly #io: NodeIo;
   readonly #name: string | null;
-  /** The id of the `message` event with which the message began, to which its tokens refer; -1 if the attempt was already over. */
+  /** The id of the `message` event with which the message began, to which its tokens refer; -1 if the attempt of the task was already over. */
   readonly #eventId: number;
   readonly #response: Record<string, unknown>;
   readonly #kwargs: Record<string, unknown>;
@@ -168,8 +168,8 @@ function tooLong(): RangeError {
 }
 
 /**
- * Makes `ctx.message` for one attempt.
- * @param check throws once the attempt is over
+ * Makes `ctx.message` for one attempt of a task.
+ * @param check throws once this attempt is over
  * @param onCustomId called with each message id that the node chooses itself
  */
 export function createMessageMaker(

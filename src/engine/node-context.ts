@@ -13,7 +13,7 @@ import { CtxStepResults, createStepFunction } from "./ctx-step-results.ts";
 
 /**
  * Makes the `ctx` argument of a node function.
- * @param check throws once the attempt is over
+ * @param check throws once this attempt of the task is over
  * @param onCustomId called with each message id that the node chooses itself
  */
 export function createNodeContext(

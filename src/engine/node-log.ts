@@ -8,7 +8,7 @@ import type { Logger, LogLevel } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Log } from "../graph/node-context.ts";
 
-/** The most log lines of one attempt that become events of the run. The server's own log has all of them. */
+/** The most log lines of one attempt of a task that become events of the run. The server's own log has all of them. */
 const MAX_LINES = 1_000;
 /** The most characters of the message, and of the JSON text of the fields, in an event. */
 const MAX_LENGTH = 4_096;

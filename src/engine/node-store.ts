@@ -10,8 +10,8 @@ import type {
 } from "../graph/node-store.ts";
 
 /**
- * `ctx.store` for one attempt. It is a class without closures, so that creating it is cheap: every attempt gets such an
- * object, and few attempts use it.
+ * `ctx.store` for one attempt of a task. It is a class without closures, so that creating it is cheap: each call of a node
+ * function gets such an object, and few use it.
  */
 export class CtxStore implements NodeStore {
   readonly #io: NodeIo;

@@ -4,14 +4,14 @@ import { isPause } from "../graph/interrupts.ts";
 import type { TaskInterrupts } from "./task-interrupts.ts";
 import { createStepFunction, type CtxStepResults } from "./ctx-step-results.ts";
 
-/** Services that the parallel functions of one attempt share. */
+/** Services that the parallel functions of one attempt of a task share. */
 interface Shared {
   readonly questions: TaskInterrupts;
   readonly steps: CtxStepResults;
   readonly check: () => void;
 }
 
-/** Makes a `ctx.interrupt` that throws when the attempt is over. */
+/** Makes a `ctx.interrupt` that throws when the attempt of the task is over. */
 export function checkedInterrupt(ask: Ctx["interrupt"], check: () => void): Ctx["interrupt"] {
   return (value, options) => {
     check();
@@ -20,7 +20,7 @@ export function checkedInterrupt(ask: Ctx["interrupt"], check: () => void): Ctx[
 }
 
 /**
- * Runs functions in parallel within one attempt. The interrupts of a function are identified by its position in
+ * Runs functions in parallel within one attempt of a task. The interrupts of a function are identified by its position in
  * `functions`, and its steps by this position and its {@link ParallelFunction.key}. A replay identifies them in the
  * same way, in whatever order the functions finish.
  */

@@ -70,7 +70,7 @@ export class SuperstepState {
    */
   readonly stored: JsonObject;
   values: JsonObject;
-  /** The values of keys that are never stored. They last as long as the attempt. */
+  /** The values of keys that are never stored. They last as long as the attempt of the run. */
   untracked: JsonObject = {};
   /** The step's tasks, by id. */
   tasks = new SmallMap<string, PlannedTask>();

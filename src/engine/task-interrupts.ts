@@ -114,7 +114,7 @@ export class TaskInterrupts {
     (this.#schemas ??= {})[question.id] = described;
   }
 
-  /** The outcome of the attempt if an interrupt is open, else undefined. */
+  /** The outcome of the task's attempt if an interrupt is open, else undefined. */
   outcome(): TaskOutcome | undefined {
     if (this.#open.length === 0) return undefined;
     const interrupts = this.#open;

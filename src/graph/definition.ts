@@ -62,7 +62,8 @@ export interface MachineSchemas {
   readonly input: Schema | null;
   /**
    * Validates the data of an event, and returns the event with the data that its schema returns. Returns the event
-   * unchanged if it has no schema, or if the machine takes it in none of its states.
+   * unchanged if it has no schema, if the machine takes it in none of its states, or if it is no event or too large; a
+   * later check refuses the latter.
    */
   parseEvent(event: unknown, values: JsonObject | null): Promise<SchemaResult<unknown>>;
 }

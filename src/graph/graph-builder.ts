@@ -66,7 +66,7 @@ export interface Cache<In, C> {
 export interface NodeOptions<N extends string, In = unknown, C = unknown> {
   /** The number of attempts before the run fails, or a retry policy. Default: 1 attempt. */
   readonly retry?: number | Retry;
-  /** The longest time that one attempt may take. Default: no limit. */
+  /** The longest time that one attempt of a task may take. Default: no limit. */
   readonly timeout?: Time;
   /**
    * The node waits until all of these nodes have run. If one of them never runs, because a branch chose other nodes,

@@ -90,7 +90,7 @@ export interface ParallelFunction {
 }
 
 /**
- * The context of a node function. Once the attempt has ended, `interrupt`, `step`, `emit`, `message` and
+ * The context of a node function, for one attempt of its task. Once the attempt has ended, `interrupt`, `step`, `emit`, `message` and
  * `store` throw or reject.
  */
 export interface Ctx<C = unknown> {

@@ -12,7 +12,7 @@ import { isSchema, type Schema } from "./standard-schema.ts";
 
 /** The retry policy of a node, with defaults filled in. Times are in milliseconds. */
 export interface RetryRule {
-  /** The number of attempts, at least 1. */
+  /** The number of attempts of a task, at least 1. */
   readonly attempts: number;
   /** The pause after the first failure, in milliseconds. */
   readonly initial: number;
@@ -56,7 +56,7 @@ export interface NodeRule {
   /** Validates the node's input. Undefined: the node gets the state. */
   readonly input: Schema | undefined;
   readonly retry: RetryRule;
-  /** The timeout of an attempt in milliseconds; null: none. */
+  /** The timeout of an attempt of a task in milliseconds; null: none. */
   readonly timeout: number | null;
   /** The nodes that must all have run before this one; may be empty. */
   readonly after: readonly string[];

@@ -134,7 +134,8 @@ export class CheckpointBranch {
 
   /**
    * Entries to add to the `checkpoint_map` of a task's node function, so that its subgraph continues from the first of the checkpoints
-   * `from`. Undefined if `from` is empty, or if the subgraph has checkpoints in its new namespace already.
+   * `from`, which belong to the task of an earlier step. Undefined if `from` is empty, or if the subgraph has already made a checkpoint in
+   * the namespace of this task.
    */
   async checkpointMapFor(
     { ns, name, task }: Task,

@@ -327,7 +327,7 @@ export class ExecutionRecorder {
     return this.tasks.messageMetadata(task, (head?.step ?? -1) + 1);
   }
 
-  // --- results ---
+  // --- tasks ---
 
   place(task: string): TaskKey & { readonly name: string } {
     const { ns, checkpoint, name } = this.tasks.get(task) ?? {

@@ -27,7 +27,7 @@ export interface CheckpointPayload {
   readonly parentConfig?: { readonly configurable?: { readonly checkpoint_id?: string } };
 }
 
-/** The data of a run that is stored with each of its checkpoints. */
+/** What a graph needs to know of its run. All but `goesOn` is stored with each checkpoint of the run. */
 export interface CheckpointRunData {
   readonly run: string;
   readonly metadata: JsonObject;

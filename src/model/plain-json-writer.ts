@@ -131,7 +131,7 @@ function putString(text: string, from: number): number {
   return at;
 }
 
-/** Writes a string with characters that need an escape. */
+/** Writes a string with characters that need an escape. Gives up ({@link CANNOT_WRITE}) at characters above U+00FF. */
 function putQuoted(text: string, at: number): number {
   const quoted = JSON.stringify(text);
   if (at + quoted.length > BUFFER_BYTES - SPARE_BYTES || WIDE.test(quoted)) return CANNOT_WRITE;

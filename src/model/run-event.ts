@@ -6,8 +6,9 @@ import type { ChildMachineStatus } from "./machine-child.ts";
 import type { EarlierTaskResults } from "./earlier-task-results.ts";
 
 /**
- * The state to which a fact refers, stored within the fact itself. It is used for runs with durability `exit`: their
- * checkpoints are stored only at the end of the run.
+ * The state to which a fact refers, stored within the fact itself. It is used where the fact refers to no stored checkpoint:
+ * with durability `exit`, which stores checkpoints only at the end of the run, and for a state that LangGraph.js streams
+ * without a checkpoint.
  */
 export interface InlineState {
   readonly values: JsonObject;

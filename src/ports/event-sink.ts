@@ -26,8 +26,8 @@ export interface EventSink {
    * no such facts. The caller stores the chunk in its own append, with the states to which the facts of `emissions` refer. The caller MUST
    * then call `stored` with the chunk, in the order of the `take` calls, or `abandon` if the append failed.
    *
-   * Facts that do not fit into the chunk are stored by the sink itself, before the append. Readers do not see those facts before `stored`
-   * is called, because a crash before the append would lose the states to which they refer.
+   * Facts that do not fit into the chunk are stored by the sink itself, before the append. If they refer to states, readers do not see them
+   * before `stored` is called, because a crash before the append would lose these states.
    */
   take(emissions?: readonly Emission[]): EventChunk | undefined;
   stored(chunk: EventChunk): void;

@@ -4,8 +4,8 @@ import type { MachineMailbox } from "../model/machine-mailbox.ts";
 import type { Fact } from "../model/run-event.ts";
 
 /**
- * The side effects of one attempt of a running node function. When the attempt has ended, calls have no
- * effect.
+ * The side effects of one attempt of a task: one call of its node function. When the attempt has ended, calls have no
+ * effect, or reject.
  */
 export interface NodeIo {
   /** Adds a fact to the run's event log. Returns the id of its first event; -1 when the attempt is over. */

@@ -30,8 +30,8 @@ export interface Outbox {
    */
   watch(listener: (target: string) => void): void;
   /**
-   * The targets that have pending deliveries. MUST find them without reading all deliveries, and without reading any other data: there may
-   * be very much of both.
+   * The targets that have pending deliveries. MUST NOT read all pending deliveries of a target, nor deliveries that are not pending: there
+   * may be very many of both.
    */
   targets(): AsyncIterable<string>;
   /** The pending deliveries of a target that are due first, at most `limit`. Deliveries that are due in the future are included. */

@@ -52,7 +52,10 @@ export interface ThreadProtocol {
     answers: readonly ProtocolAnswer[],
     request: RunRequestWithoutAssistant,
   ): Promise<RunRecord>;
-  /** Starts a run from an earlier checkpoint, with the assistant of the last run. Throws as {@link respond} does. */
+  /**
+   * Starts a run from an earlier checkpoint, with the assistant of the last run.
+   * @throws ServiceError `run.not_found` on a thread that never ran; and as {@link Runs.start} does
+   */
   fork(key: ThreadKey, request: RunRequestWithoutAssistant): Promise<RunRecord>;
   /** The state of the thread, or of a subgraph by its namespace. @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   state(key: ThreadKey, ns: string, keys: readonly string[] | undefined): Promise<JsonObject>;

@@ -190,7 +190,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
     let isFirst = own !== null && request.ns === "" && request.before === undefined;
     for await (const found of checkpoints(key, request)) {
       if (isFirst && own !== null && found.checkpoint.id !== own) {
-        // Uses the current checkpoint only if the thread has not changed since its record was read (`seq` changes with every write).
+        // Uses the current checkpoint only if the thread has not changed since its record was read (`seq` changes with every append).
         if ((await visibleThread(journal, key)).seq === seq) moved = await requireCheckpoint(key, "", own);
         if (
           moved &&

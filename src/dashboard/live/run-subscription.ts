@@ -54,8 +54,8 @@ export interface RunFollowUp {
 }
 
 /**
- * The data of one run, kept up to date: its records, and all of its events from the beginning. The run may be in
- * progress or have ended.
+ * The data of one run in progress or ended, kept up to date. The trace is made of all of the run's events or, if the
+ * server no longer stores them, of the thread's history. `log` has only the newest events.
  */
 export class RunSubscription {
   readonly thread: string;
@@ -245,7 +245,7 @@ export class RunSubscription {
 
   #fail(cause: unknown): void {
     if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
-    // After a temporary error, it is still not known whether the run exists.
+    // The server has said before that the run does not exist. A temporary error does not change that.
     if (this.isMissing.peek() && isTransient(cause)) return;
     this.isMissing.value = isNotFound(cause);
     this.error.value = errorMessage(cause);

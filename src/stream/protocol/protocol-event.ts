@@ -34,14 +34,14 @@ export class EventNumbering {
   #last = 0;
   #extra = 0;
 
-  /** Begins the events of a fact. The fact has `width` event numbers, from `first` on. */
+  /** Begins the events of a fact, or of the end of a run. They have `width` event numbers, from `first` on. */
   begin(first: number, width: number): void {
     this.#next = first;
     this.#last = first + width - 1;
     this.#extra = 0;
   }
 
-  /** Adds an event of the current fact. */
+  /** Adds an event of those begun by {@link begin}. */
   put(method: string, ns: string, data: JsonText, { at, node }: EventOrigin, channel = method): void {
     const seq = Math.min(this.#next++, this.#last);
     const extra = this.#next - 1 > this.#last ? ++this.#extra : 0;
