@@ -146,7 +146,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     this.#removeTooLarge();
   }
 
-  /** While the states of all idle threads are too large, removes the thread that has been idle longest. One thread always stays. */
+  /** While the states of all idle threads are too large, removes the thread that has been idle longest. Keeps the last one. */
   #removeTooLarge(): void {
     for (let entry = this.#oldest; entry !== null && entry.after !== null && this.#isTooLarge();) {
       const { liveThread, after } = entry;

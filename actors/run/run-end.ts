@@ -204,8 +204,8 @@ function rollBack(attempt: RunAttempt): void {
         ? null
         : await liveThread.deps.journal.checkpoint(liveThread.key, "", base_checkpoint);
     const now = liveThread.deps.clock.now();
-    // The thread's status before the run, with its interrupts or its error, is still in the record: only the end of a
-    // run replaces it.
+    // The thread's status before the run, with its interrupts or its error, is still in the record: a run
+    // in progress does not change it.
     const { rest } = liveThread.record;
     await liveThread.write({ kind: "rolled back", durable: true, forget: [id], writes }, (thread) => ({
       ...thread,

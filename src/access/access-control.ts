@@ -71,7 +71,7 @@ const NO_HEADERS: Headers = Object.freeze({});
 const ANONYMOUS: AccessDecision = { tenant: DEFAULT_TENANT, headers: NO_HEADERS };
 
 /**
- * Access control: which clients and web pages may use the server, and as which tenant. It decides from the headers only, before a body is
+ * Access control: which clients and web pages may use the server, and as which tenant. It decides before a body is
  * read.
  */
 export class AccessControl {

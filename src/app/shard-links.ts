@@ -34,10 +34,10 @@ import { openPeerServer, type PeerServer } from "../transport/peer-server.ts";
 /** The HTTP status of errors that the stop of a process causes. */
 const UNAVAILABLE_STATUS = 503;
 
-/** The shard that a process has, among the processes of one server. */
+/** The place of a process among the processes of one server: its shard, if it has one, and how the others are reached. */
 export interface ProcessPlace {
   /**
-   * The number of the shard that this process serves, counted from 0. Absent for a process without a shard, which only forwards requests.
+   * The number of the shard that this process serves, counted from 0. Absent for a process without a shard, which forwards requests and merges lists of all shards.
    */
   readonly number?: number;
   readonly count: number;

@@ -32,7 +32,7 @@ export function createShardTotals(shards: readonly Shard[]): ShardTotals {
       size: async () => knownSum(await Promise.all(storages.map((storage) => storage.size()))),
       memory: () => knownSum(storages.map((storage) => storage.memory())),
       damage: () => sumsOf(storages.map((storage) => storage.damage())),
-      // Only clusters replicate, and each of their processes has one shard, which is handled above.
+      // Only clusters replicate, and each of their processes has at most one shard. A single shard is handled above.
       replication: () => undefined,
       findings: () => storages.flatMap((storage) => storage.findings()),
     },

@@ -8,8 +8,8 @@ import { ShardRouter } from "./shard-router.ts";
 export type ListingService = Pick<Service, "threads" | "runs" | "crons" | "webhooks" | "inspection">;
 
 /**
- * The service of a process that has one of several shards, or none. Lists, counts and bulk calls cover all shards. All other calls concern
- * only this process's shard: requests for other shards are forwarded before they reach this service.
+ * The service of a process that has one of several shards, or none. Lists, counts and bulk calls cover all shards. A call for one
+ * thread or cron concerns this process's shard: requests for other shards are forwarded before they reach this service.
  */
 export class MultiProcessService implements Service {
   readonly #own: Service;

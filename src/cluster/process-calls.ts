@@ -37,7 +37,7 @@ export interface CallableServices extends ListingService {
 
 /**
  * The names of the functions that other processes may call. They serve requests that concern several shards or the home shard, or that name
- * their thread only in the body. All other requests are forwarded as HTTP to the shard of their thread.
+ * their thread only in the body. A request whose path or key names its shard is forwarded as HTTP instead.
  */
 const CALLABLE: {
   readonly [Part in keyof CallableServices]: readonly (keyof CallableServices[Part] & string)[];

@@ -24,7 +24,7 @@ import { callWithRetry, PeerRetry } from "./peer-retry.ts";
 import { readAllBytes } from "./read-all-bytes.ts";
 
 export interface ForwardingDeps {
-  /** The number of this process's shard. Undefined for a process without a shard, which only forwards requests. */
+  /** The number of this process's shard. Undefined for a process without a shard. */
   readonly own: number | undefined;
   readonly count: number;
   /** Returns whether this process may respond for its shard. In a cluster: only while it has a valid lease. */

@@ -11,8 +11,8 @@ export interface ChannelResult {
 }
 
 /**
- * The rule of one state key: how writes are validated and applied. Its functions are pure: they keep no state between
- * calls, and never change their arguments. An absent value is `undefined`.
+ * The rule of one state key: how writes are validated and applied. Its functions are pure: their results
+ * depend only on their arguments, which they never change. They may keep caches. An absent value is `undefined`.
  */
 export interface ChannelRule {
   /** The name of the rule, for drawings and the definition's hash. */

@@ -9,15 +9,15 @@ import type { HttpClient, OutgoingRequest, OutgoingResponse } from "../ports/htt
  */
 const MAX_DISCARDED_BYTES = 64 * 1024;
 
-/** Names that are never sent to a name server (RFC 6761). */
+/** Names of this machine (RFC 6761), which are resolved by the system and not by asking name servers. */
 const LOCAL = /^(.+\.)?localhost$/i;
 
 /** Node's HTTP client, with a new connection for each request. */
 export const systemHttpClient: HttpClient = { resolve, post };
 
 /**
- * Resolves a name by asking the name servers directly. The system's resolver (`lookup`) is avoided: while it waits for a slow name server,
- * it occupies one of the few threads that write to the disk.
+ * Resolves a name by asking the name servers directly. The system's resolver (`lookup`) is asked only if they do not know the name: while
+ * it waits for a slow name server, it occupies one of the few threads that write to the disk.
  */
 async function resolve(name: string, signal: AbortSignal): Promise<readonly string[]> {
   if (LOCAL.test(name)) return known(name);

@@ -71,7 +71,7 @@ export type CatalogChange =
   /** Deletes an assistant with all versions that are stored when the change is made. */
   | { readonly kind: "assistant.delete"; readonly assistant: string };
 
-/** Stored data outside of threads (assistants and store items), and the indexes of threads and runs. */
+/** Stored data outside of threads (assistants and store items), and the searches for threads and runs. */
 export interface Catalog {
   assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined>;
   /** The assistants that match, newest first. */

@@ -75,7 +75,7 @@ export class PeerLost extends Error {
 export type PeerAddress = { readonly path: string } | { readonly host: string; readonly port: number };
 
 /**
- * The connections to the other processes of this server. Each process has one shard, which is a part of the threads and their data. A
+ * The connections to the other processes of this server that have a shard: a part of the threads and their data. A
  * process that responds to nothing for {@link UNRESPONSIVE_MS} is lost: its pending requests fail, and its sockets are closed.
  */
 export interface Peers {

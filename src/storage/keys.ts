@@ -5,7 +5,7 @@ import type { ScanRange } from "../ports/key-value-store.ts";
 import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
 
 /**
- * The keys of the storage. No other file builds keys. A key consists of segments with slashes between them; the first one is the tenant. All keys
+ * The keys of the storage, which this file builds and parses. A key consists of segments with slashes between them; the first one is the tenant. All keys
  * of a thread begin with `<tenant>/t/<thread>/`; the list below has what follows. The server's own keys begin with `!`, as no tenant does.
  *
  *   h                                 the record of the thread
@@ -141,8 +141,8 @@ export const interruptedRunsPrefix = (tenant: string): string => sortPrefix(tena
 export const cronRunsPrefix = (tenant: string, cron: string): string =>
   sortPrefix(tenant, `in/${escapeSegment(cron)}`);
 /**
- * A key of an index of runs. The run comes before the thread, because the last segment of every index key is the
- * thread's id.
+ * A key of an index of runs. The run comes before the thread, because the last segment of a key of an index of threads or
+ * runs is the thread's id.
  */
 export const runSortKey = (prefix: string, at: number, thread: string, run: string): string =>
   `${prefix}${encodeOrdinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(run)}/${escapeSegment(thread)}`;

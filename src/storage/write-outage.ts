@@ -5,7 +5,7 @@ import type { Logger } from "../ports/logger.ts";
 
 /**
  * An outage: the time from a failed write until a write is stored again. Only one line is logged for its start, one for
- * its end, and one for each new cause, however long it lasts and however many writes are refused.
+ * its end, and one for each change of the cause, however long it lasts and however many writes are refused.
  */
 export class WriteOutage {
   #error: ServiceError;

@@ -11,7 +11,7 @@ import {
 import type { RawBody } from "../schemas/read-body.ts";
 import { mayHaveLargeProtocolEvents } from "../stream/protocol/thread-protocol-rendering.ts";
 import { SubscriptionFeed } from "./subscriptions.ts";
-import { refuseSocket } from "./close-codes.ts";
+import { refuseSocket } from "./refuse-socket.ts";
 import { CommandQueue } from "./command-queue.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { sendEvents } from "./send-events.ts";

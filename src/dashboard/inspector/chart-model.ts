@@ -44,7 +44,10 @@ export interface DrawnState {
    * Null for a state.
    */
   readonly actor: string | null;
-  /** Whether the state is a node of a graph. Nodes have an id; other states only group parallel nodes. */
+  /**
+   * Whether the state is a node of a graph, or a state of a machine: these have an id. States without an id only group
+   * parallel nodes.
+   */
   readonly isNode: boolean;
   readonly children: readonly DrawnState[];
 }
