@@ -109,9 +109,9 @@ export interface RunEnd {
 }
 
 /**
- * Administration of threads: changing, copying, deleting and pruning them. While one of these operations is in
- * progress, the admission of a run to the thread (for a copy: to the new thread) waits. Temporary threads count as unknown. All methods may reject with
- * a ServiceError: `thread.not_found`, `server.draining`, `storage.unavailable`.
+ * Administration of threads: changing, copying, deleting and pruning them. While one of these operations is in progress, the admission of a
+ * run to the thread (for a copy: to the new thread) waits. Temporary threads count as unknown. All methods may reject with a ServiceError:
+ * `thread.not_found`, `server.draining`, `storage.unavailable`.
  */
 export interface ThreadOperations {
   /** Changes a thread, busy or idle. Resolves with the thread when the change is stored. */

@@ -7,8 +7,8 @@ import type { HistoryQuery } from "../../src/ports/journal.ts";
 import type { RunAttempt } from "./attempt.ts";
 
 /**
- * The engine host of one attempt of a run. A graph that plans its own steps (LangGraph.js) reads checkpoints through this host,
- * and passes to it what has to be stored.
+ * The engine host of one attempt of a run. A graph that plans its own steps (LangGraph.js) reads checkpoints through
+ * this host, and passes to it what has to be stored.
  */
 export class AttemptEngineHost implements EngineHost {
   readonly #attempt: RunAttempt;

@@ -62,8 +62,8 @@ export interface LiveThreadOwner {
 }
 
 /**
- * One thread in memory: its record, its runs that have not ended, the state of its latest checkpoint, and its actor. The
- * appends of a thread in memory go through this object; chunks of streamed events do not.
+ * One thread in memory: its record, its runs that have not ended, the state of its latest checkpoint, and its actor.
+ * The appends of a thread in memory go through this object; chunks of streamed events do not.
  */
 export class LiveThread {
   readonly key: ThreadKey;

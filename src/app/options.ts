@@ -61,9 +61,9 @@ export interface AppOptions {
    */
   readonly httpApp?: HttpApp;
   /**
-   * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, a request needs a key, unless its route is public (such
-   * as `/ok` and `/docs`), or `auth` is set and authenticates its user. Without keys and `auth`, everybody who can reach the server may use it; only pages from other origins and
-   * unknown host names are refused, unless `hosts`, `origins` or `studio` allow them.
+   * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, a request needs a key, unless its route is public (such as
+   * `/ok` and `/docs`), or `auth` is set and authenticates its user. Without keys and `auth`, everybody who can reach the server may use
+   * it; only pages from other origins and unknown host names are refused, unless `hosts`, `origins` or `studio` allow them.
    */
   readonly keys?: readonly string[];
   /**

@@ -37,7 +37,8 @@ const UNAVAILABLE_STATUS = 503;
 /** The place of a process among the processes of one server: its shard, if it has one, and how the others are reached. */
 export interface ProcessPlace {
   /**
-   * The number of the shard that this process serves, counted from 0. Absent for a process without a shard, which forwards requests and merges lists of all shards.
+   * The number of the shard that this process serves, counted from 0. Absent for a process without a shard, which forwards requests and
+   * merges lists of all shards.
    */
   readonly number?: number;
   readonly count: number;

@@ -30,7 +30,8 @@ export function createUserServices(deps: AuthorizationDeps): (user: AuthUser) =>
 
 /**
  * The service of one user. Each part implements all functions of the unrestricted part, which the compiler checks, so that no function is
- * forgotten: it either asks the rules, or gets records that the user was allowed to find. A part is created when it is used, because most requests use only one.
+ * forgotten: it either asks the rules, or gets records that the user was allowed to find. A part is created when it is used, because most
+ * requests use only one.
  */
 class UserService implements Service {
   readonly #deps: AuthorizationDeps;

@@ -27,7 +27,9 @@ class StreamedMessage implements MessageDraft {
   readonly id: string;
   readonly #io: NodeIo;
   readonly #name: string | null;
-  /** The id of the `message` event with which the message began, to which its tokens refer; -1 if the attempt of the task was already over. */
+  /**
+   * The id of the `message` event with which the message began, to which its tokens refer; -1 if the attempt of the task was already over.
+   */
   readonly #eventId: number;
   readonly #response: Record<string, unknown>;
   readonly #kwargs: Record<string, unknown>;

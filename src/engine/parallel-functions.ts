@@ -20,8 +20,8 @@ export function checkedInterrupt(ask: Ctx["interrupt"], check: () => void): Ctx[
 }
 
 /**
- * Runs functions in parallel within one attempt of a task. The interrupts of a function are identified by its position in
- * `functions`, and its steps by this position and its {@link ParallelFunction.key}. A replay identifies them in the
+ * Runs functions in parallel within one attempt of a task. The interrupts of a function are identified by its position
+ * in `functions`, and its steps by this position and its {@link ParallelFunction.key}. A replay identifies them in the
  * same way, in whatever order the functions finish.
  */
 export async function runParallel(

@@ -4,8 +4,8 @@ import type { RouteCall } from "./route-call.ts";
 import type { RouteDeps } from "./deps.ts";
 
 /**
- * Security headers of pages: a page may load only from this server (images also from `data:` URLs), other pages may not embed it, and it may open
- * windows that can send messages to it, which the link to Stately's viewer needs.
+ * Security headers of pages: a page may load only from this server (images also from `data:` URLs), other pages may not
+ * embed it, and it may open windows that can send messages to it, which the link to Stately's viewer needs.
  */
 export const HTML_PAGE_HEADERS: Headers = {
   "content-security-policy":

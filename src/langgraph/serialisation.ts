@@ -35,10 +35,10 @@ export function rememberCopy(live: object, as: unknown, depth: number): void {
 }
 
 /**
- * Serialises a value of a graph's state to data. The result is a copy: later changes of the value do not change it. A class instance is copied
- * in its JSON form. Instances of classes that can be restored (messages, errors, `Send` and a few more) become a
- * {@link ClassInstance}. Values that JSON cannot express (a Date, a Map, NaN) become a {@link NonJsonValue}. Parts that have not changed
- * since they were last serialised keep their earlier copy, so that the items of two lists can be compared by identity.
+ * Serialises a value of a graph's state to data. The result is a copy: later changes of the value do not change it. A class instance is
+ * copied in its JSON form. Instances of classes that can be restored (messages, errors, `Send` and a few more) become a {@link
+ * ClassInstance}. Values that JSON cannot express (a Date, a Map, NaN) become a {@link NonJsonValue}. Parts that have not changed since
+ * they were last serialised keep their earlier copy, so that the items of two lists can be compared by identity.
  * @throws ServiceError `value.unstorable`, with the path, if the value contains itself, is nested too deeply, or has a member `__proto__`
  */
 export function serialise(value: unknown): unknown {

@@ -26,7 +26,7 @@ const MAX_TASKS_PER_TURN = 256;
 
 /**
  * A time budget for work in each turn of the event loop. Work that grows with the size of requests or of stored data uses a budget:
- * what that does not fit into the turn waits for the following turns, so that other events are handled in between.
+ * what does not fit into the turn waits for the following turns, so that other events are handled in between.
  *
  * Requests begin with {@link take}. Long work checks its {@link BudgetShare} after each item, so that a turn stays short however much work
  * there is. Waiting work of one tenant continues in order; the work of different tenants alternates.

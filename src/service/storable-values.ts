@@ -18,7 +18,10 @@ export function requireStorable(value: unknown, at: string): unknown {
   }
 }
 
-/** Like {@link requireStorable}, for an object; a missing value counts as `{}`. @throws ServiceError `validation.failed`, also for other types */
+/**
+ * Like {@link requireStorable}, for an object; a missing value counts as `{}`.
+ * @throws ServiceError `validation.failed`, also for other types
+ */
 export function requireStorableObject(value: unknown, at: string): JsonObject {
   const stored = requireStorable(value ?? {}, at);
   if (isObject(stored)) return stored;

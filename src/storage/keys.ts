@@ -5,8 +5,9 @@ import type { ScanRange } from "../ports/key-value-store.ts";
 import { encodeOrdinal, parseOrdinal } from "./sortable-numbers.ts";
 
 /**
- * The keys of the storage, which this file builds and parses. A key consists of segments with slashes between them; the first one is the tenant. All keys
- * of a thread begin with `<tenant>/t/<thread>/`; the list below has what follows. The server's own keys begin with `!`, as no tenant does.
+ * The keys of the storage, which this file builds and parses. A key consists of segments with slashes between them; the first one is the
+ * tenant. All keys of a thread begin with `<tenant>/t/<thread>/`; the list below has what follows. The server's own keys begin with `!`, as
+ * no tenant does.
  *
  *   h                                 the record of the thread
  *   j/<seq>                           a journal entry (an append); `seq` counts the entries from 1 without gaps

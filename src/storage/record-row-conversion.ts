@@ -6,11 +6,10 @@ export interface RecordRowConverter<T> {
 }
 
 /**
- * Makes the converter of one type of records, by listing the columns of a row. The names of members are not stored: they took a third of a run's stored size, and more than a third of
- * its encoding time.
- * `names` MUST list every member of `T`, which the compiler checks. The order MUST NOT change: new names are added at the end.
- * `spelled` is for records that are stored often. It MUST return the values of all members in the order of `names`, and reads each member
- * directly (`record.id`): looking up all members by name takes a microsecond.
+ * Makes the converter of one type of records, by listing the columns of a row. The names of members are not stored: they took a third of a
+ * run's stored size, and more than a third of its encoding time. `names` MUST list every member of `T`, which the compiler checks. The
+ * order MUST NOT change: new names are added at the end. `spelled` is for records that are stored often. It MUST return the values of all
+ * members in the order of `names`, and reads each member directly (`record.id`): looking up all members by name takes a microsecond.
  */
 export function createRecordRowConverter<T extends object>() {
   return <const N extends readonly (keyof T & string)[]>(

@@ -162,8 +162,8 @@ export class RenderDataLoader {
   }
 
   /**
-   * Finds the copy of a checkpoint in the facts of the run. Only a run with durability `exit` has copies of checkpoints, because it stores only
-   * the last checkpoint of each graph. All facts are searched, because the reader may have started after the fact with the copy.
+   * Finds the copy of a checkpoint in the facts of the run. Only a run with durability `exit` has copies of checkpoints, because it stores
+   * only the last checkpoint of each graph. All facts are searched, because the reader may have started after the fact with the copy.
    */
   #inline(ns: string, id: string): Eventually<InlineState | undefined> {
     return this.run.kwargs.durability === "exit" ? this.#seekInline(ns, id) : undefined;

@@ -13,8 +13,8 @@ export function schemaRules(schema: Schema): Pick<ChannelRule, "shape" | "check"
 }
 
 /**
- * Makes the function `read` of a {@link ChannelRule}: it validates a task's write with the schema, if there is one, and returns a storable
- * copy.
+ * Makes the function `read` of a {@link ChannelRule}: it validates a task's write with the schema, if there is one, and
+ * returns a storable copy.
  */
 export function writeParserOf(schema: Schema | undefined): ChannelRule["read"] {
   return schema === undefined ? toStorable : (write, at) => toStorable(parse(schema, write, at), at);
