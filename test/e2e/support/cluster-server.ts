@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
-import { type App, type AppOptions, createShardApp, type ShardPlace } from "../../../src/app.ts";
+import { type App, type AppOptions, createShardApp, type ProcessPlace } from "../../../src/app.ts";
 import { createShardTotals } from "../../../src/app/shard-totals.ts";
 import type { Shard } from "../../../src/app/shard.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
@@ -58,7 +58,7 @@ export async function startClusterNodes(role: ClusterRole, options: AppOptions):
   const addresses = new Map<number, PeerAddress>();
   const key = randomBytes(32);
   const start = async (number: number | undefined, i: number): Promise<App> => {
-    const place: ShardPlace = {
+    const place: ProcessPlace = {
       ...(number !== undefined && { number }),
       count,
       node: `node-${i + 1}`,
