@@ -7,7 +7,7 @@ import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { resumeValueOf, extractAnswersById, userNameOfRun } from "../live/answer-requests.ts";
 import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
-import { findRepeatObstacle, questionsLostByRepeat } from "../live/repeat-obstacle.ts";
+import { findRepeatObstacle } from "../live/repeat-obstacle.ts";
 import { repeatRequestOf } from "../live/repeat-and-resume-requests.ts";
 import { queueTimeMs, runDurationMs, type RunTimes } from "../live/run-times.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
@@ -104,8 +104,8 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
               {hasRunEnded(run) ? (
                 <>
                   <RepeatButton
+                    run={run}
                     obstacle={record === null ? null : findRepeatObstacle(run, record)}
-                    lost={record === null ? [] : questionsLostByRepeat(run, record)}
                     isQuiet
                     onRepeat={() => act(() => createRun(watch.id, repeatRequestOf(run)), "New run started.")}
                   />
