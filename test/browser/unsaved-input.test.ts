@@ -336,8 +336,10 @@ describe.skipIf(isMissing)("unsaved input, in a real browser", { timeout: 60_000
     await page.getByText("No matching threads").waitFor();
     await page.getByRole("button", { name: /theme/i }).click();
     await page.getByRole("link", { name: "Inbox", exact: true }).click();
-    await confirmation(page).getByRole("button", { name: "Leave", exact: true }).click();
+    // The input is kept in memory. Nothing is lost, so that nothing is asked.
     await page.getByRole("heading", { name: "Inbox" }).waitFor();
+    await page.goBack();
+    await expect.poll(() => page.getByLabel("note").inputValue()).toBe("a gift");
     for (const path of ["docs", "inspector"]) await page.goto(`${url}/${path}`);
     expect(wrong).toEqual([]);
   });
