@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { gated } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
-import { get, newThread, postJson } from "../e2e/support/wire.ts";
+import { get, newThread, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
@@ -96,4 +96,38 @@ describe.skipIf(isMissing)("the runs of a thread in a real browser", { timeout: 
       expect(wrong).toEqual([]);
     },
   );
+  test("the latest run is resumed in the list if it failed", async () => {
+    let isMended = false;
+    const work = graph({
+      state: { log: list<string>() },
+      nodes: {
+        work: async () => {
+          if (!isMended) throw new Error("no such card");
+          return { log: ["done"] };
+        },
+      },
+      edges: { start: "work" },
+    });
+    const { url } = await serve({ graphs: { work } });
+    const thread = await newThread(url);
+    for (let i = 0; i < 2; i++)
+      // oxlint-disable-next-line no-await-in-loop -- a thread takes one run at a time
+      await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "work", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=runs`);
+    const rows = page.locator(".runs > li");
+    const resume = page.getByRole("button", { name: "Resume" });
+    await resume.waitFor();
+    expect(await resume.count()).toBe(1);
+    isMended = true;
+    await rows.first().getByRole("button", { name: "Resume" }).click();
+    await page.getByText("A new run continues from the last checkpoint.").waitFor();
+    await expect.poll(() => rows.count()).toBe(3);
+    await expect.poll(() => resume.count()).toBe(0);
+    expect(await rows.first().innerText()).toContain("no input (continues)");
+    expect(await (await get(`${url}/threads/${thread}/state`)).json()).toMatchObject({
+      values: { log: ["done"] },
+      next: [],
+    });
+    expect(wrong).toEqual([]);
+  });
 });
