@@ -17,7 +17,7 @@ import {
   findAnsweringRun,
   readPendingQuestions,
   sendAnswers,
-  waitForRefusal,
+  waitForAnswerOutcome,
 } from "../live/answer-requests.ts";
 import { resumeRequestOf } from "../live/repeat-and-resume-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
@@ -151,7 +151,8 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
       setAnswering(run.run_id);
       setSent(run.run_id);
       watch.refresh();
-      const text = await waitForRefusal(run, shown.current?.questions ?? []).catch(() => null);
+      const outcome = await waitForAnswerOutcome(run, shown.current?.questions ?? []).catch(() => null);
+      const text = outcome?.refusal ?? null;
       if (text !== null) refusal = { text, faults: [] };
     });
     if (isSent && refusal === null) setEntered(false);
