@@ -60,7 +60,7 @@ export const readApiKey = (): string | null => storedKey.read();
 
 /** Stores a key that the user has entered, and sends the requests that wait for a key. */
 export function storeApiKey(key: string): void {
-  storedKey.write(key);
+  writeApiKey(key);
   isKeyExpired.value = false;
   for (const resume of waitingRequests) resume();
 }
@@ -70,6 +70,12 @@ export function storeApiKey(key: string): void {
  * they are those of the previous user.
  */
 export function storeApiKeyForReload(key: string): void {
+  writeApiKey(key);
+}
+
+function writeApiKey(key: string): void {
+  // If the storage is full, a reload must not bring back the previous key, which may be that of another user.
+  storedKey.remove();
   storedKey.write(key);
 }
 

@@ -32,11 +32,14 @@ export class StoredText {
     }
   }
 
-  /** Returns false if the text could be kept in memory only. */
+  /**
+   * Returns false if the text could be kept in memory only. The browser's storage then still contains the previous text,
+   * which is read again after the page has been reloaded.
+   */
   write(text: string): boolean {
-    this.remove();
     try {
       this.#storage().setItem(this.#key, text);
+      this.#unstored = null;
       return true;
     } catch {
       this.#unstored = text;

@@ -464,4 +464,48 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     expect(Math.max(...sizes)).toBe(25);
     expect(wrong).toEqual([]);
   });
+  test("after an answer, the notice has a link to its run, and says if the run has already failed", async () => {
+    const picky = graph({
+      state: { answers: list<unknown>() },
+      nodes: {
+        ask: async (_, ctx) => {
+          const answer = await ctx.interrupt("Which size?");
+          if (answer === "huge") throw new Error("there is no huge one");
+          return { answers: [answer] };
+        },
+      },
+      edges: { start: "ask" },
+    });
+    const { url } = await serve({ graphs: { picky } });
+    const ask = async () => {
+      const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);
+      await postJson(`${url}/threads/${thread_id}/runs/wait`, { assistant_id: "picky", input: {} });
+      return thread_id;
+    };
+    const runOf = async (thread: string) =>
+      ((await (await get(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[])[0]?.run_id;
+    const [one, two] = [await ask(), await ask()];
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    const answer = page.getByLabel("Answer", { exact: true });
+    const notice = page.locator(".notice");
+    await answer.fill("small");
+    await answer.press("Enter");
+    await notice.getByText("Answer sent.").waitFor();
+    const link = notice.getByRole("link", { name: "Open run" });
+    expect(await link.getAttribute("href")).toBe(`#/threads/${one}/runs/${await runOf(one)}`);
+    await expect.poll(() => page.locator(".questions > li").count()).toBe(1);
+    await answer.fill("huge");
+    // Reads the run only after it has ended, however slow the machine is.
+    await page.route(`**/threads/${two}/runs/*`, async (route) => {
+      await (await get(`${route.request().url()}/join`)).text();
+      await route.continue();
+    });
+    await answer.press("Enter");
+    await notice.getByText("Answer sent, but the run failed.").waitFor();
+    expect(await notice.getAttribute("class")).toContain("bad");
+    await link.click();
+    await page.getByText("there is no huge one").first().waitFor();
+    expect(page.url()).toContain(`/threads/${two}/runs/${await runOf(two)}`);
+    expect(wrong).toEqual([]);
+  });
 });

@@ -6,6 +6,7 @@ import { serve } from "../e2e/support/server.ts";
 import { ShiftedTime } from "../e2e/support/shifted-time.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
+import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
 
 const order = setup({
@@ -71,6 +72,19 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     await page.getByLabel("Answer, as JSON").fill('{"type": "REJECT"}');
     await page.getByRole("button", { name: "Send answer" }).click();
     await expect.poll(values).toMatchObject({ __state__: "rejected" });
+    expect(wrong).toEqual([]);
+  });
+
+  test("shows that an event is being sent, until it has been", async () => {
+    const { page, wrong, values, buttons } = await waiting();
+    const sending = page.locator(".question + [role=status]", { hasText: "Sending…" });
+    const request = await heldBack(page.context(), /\/runs$/);
+    expect(await sending.count()).toBe(0);
+    await buttons.getByText("APPROVE").click();
+    await sending.waitFor();
+    request.pass();
+    await expect.poll(values).toMatchObject({ __state__: "approved" });
+    await expect.poll(() => sending.count()).toBe(0);
     expect(wrong).toEqual([]);
   });
 

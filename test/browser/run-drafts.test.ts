@@ -87,4 +87,88 @@ describe.skipIf(isMissing)("what one has begun to type, in a real browser", { ti
       expect(wrong).toEqual([]);
     },
   );
+  const kept = "The browser's storage is full or disabled: the input is kept only until";
+  const chooseAgent = (page: Page) =>
+    page.getByLabel("Assistant", { exact: true }).selectOption({ label: "agent" });
+
+  test("where the browser's storage is full, the stored drafts stay, and one is told how long the new one is kept", async () => {
+    const { url } = await serve();
+    const [tea, coffee] = [await newThread(url), await newThread(url)];
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${tea}`);
+    await chooseAgent(page);
+    await message(page).fill("an hour of work");
+    await page.goto(`${url}/#/threads/${coffee}`);
+    await chooseAgent(page);
+    await page.evaluate(`{
+      let filler = "x".repeat(1 << 20);
+      for (let i = 0; filler.length > 0; i++)
+        try { sessionStorage.setItem("filler " + i, filler); } catch { filler = filler.slice(0, filler.length >> 1); }
+    }`);
+    await message(page).fill("a draft that is longer than the rest of the storage");
+    await page.getByText(kept).waitFor();
+    // Within the dashboard nothing is lost, so that nothing is asked.
+    await page.goto(`${url}/#/threads/${tea}`);
+    await expect.poll(() => message(page).inputValue()).toBe("an hour of work");
+    await page.goto(`${url}/#/threads/${coffee}`);
+    await expect.poll(() => message(page).inputValue()).toMatch("a draft that is longer");
+    await page.goto(`${url}/#/threads/${tea}`);
+    await page.reload();
+    await expect.poll(() => message(page).inputValue()).toBe("an hour of work");
+    expect(wrong).toEqual([]);
+  });
+
+  test("where the browser's storage is disabled, it is kept until the page is closed, which the browser asks about", async () => {
+    const { url } = await serve();
+    const [tea, coffee] = [await newThread(url), await newThread(url)];
+    const context = await browser();
+    await context.addInitScript(
+      "for (const name of ['sessionStorage', 'localStorage']) Object.defineProperty(window, name, { get() { throw new DOMException('disabled', 'SecurityError'); } });",
+    );
+    const { page, wrong } = await opened(context, `${url}/#/threads/${tea}`);
+    await chooseAgent(page);
+    expect(await page.getByText(kept).count()).toBe(0);
+    await message(page).pressSequentially("tea");
+    await page.getByText(kept).waitFor();
+    await page.goto(`${url}/#/threads/${coffee}`);
+    await expect.poll(() => message(page).inputValue()).toBe("");
+    const asked = page.waitForEvent("dialog");
+    // Never ends: the user stays.
+    void page.reload().catch(() => undefined);
+    const dialog = await asked;
+    expect(dialog.type()).toBe("beforeunload");
+    await dialog.dismiss();
+    await page.evaluate(`location.hash = "#/threads/${tea}"`);
+    await expect.poll(() => message(page).inputValue()).toBe("tea");
+    await page.getByText(kept).waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("the form is shown although the storage contains entries that are no drafts, and a draft beside them is kept", async () => {
+    const { url } = await serve();
+    const thread = await newThread(url);
+    const entries = [
+      null,
+      5,
+      ["a"],
+      [idOf(1), null],
+      [thread, { text: 5, input: {}, isJson: false, json: 7 }, 1],
+      [idOf(2), { text: "tea", input: {}, isJson: false }, Date.now()],
+    ];
+    const context = await browser();
+    await context.addInitScript(
+      `sessionStorage.setItem("heddle.drafts", ${JSON.stringify(JSON.stringify(entries))})`,
+    );
+    const { page, wrong } = await opened(context, `${url}/#/threads/${thread}`);
+    await chooseAgent(page);
+    await message(page).fill("coffee");
+    const stored = JSON.parse(await page.evaluate<string>("sessionStorage.getItem('heddle.drafts')")) as [
+      string,
+      { text: string },
+    ][];
+    expect(stored.map(([key, { text }]) => [key, text])).toEqual([
+      [idOf(2), "tea"],
+      [thread, "coffee"],
+    ]);
+    expect(wrong).toEqual([]);
+  });
 });

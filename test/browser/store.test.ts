@@ -197,4 +197,19 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
     await page.getByText(told).waitFor();
     expect((await store.searchItems(["notes"])).items).toHaveLength(isOnce ? 0 : 1);
   });
+  test("a number that would lose digits is refused for that reason, beside its field and at *Create*", async () => {
+    const { url } = await serve();
+    const { page, wrong } = await opened(await browser(), `${url}/#/store`);
+    await page.getByRole("button", { name: "Create item" }).first().click();
+    await page.getByLabel("Namespace (parts").fill("users");
+    await page.getByLabel("Key", { exact: true }).fill("note");
+    await page.getByLabel("Value", { exact: true }).fill('{"id": 12345678901234567891}');
+    const faults = page.getByRole("dialog").getByRole("alert");
+    await expect.poll(() => faults.count()).toBe(1);
+    await page.getByRole("button", { name: "Create", exact: true }).click();
+    await expect.poll(() => faults.count()).toBe(2);
+    for (const fault of await faults.allInnerTexts())
+      expect(fault).toContain("12345678901234567891 cannot be represented exactly");
+    expect(wrong).toEqual([]);
+  });
 });

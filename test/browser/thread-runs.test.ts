@@ -1,9 +1,17 @@
 import { describe, expect, test } from "vitest";
+import { graph, list } from "../../src/index.ts";
 import { gated } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
-import { get, newThread, postJson } from "../e2e/support/wire.ts";
+import { get, newThread, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
+import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
+
+const asking = graph({
+  state: { log: list<string>() },
+  nodes: { ask: async (_, ctx) => ({ log: [String(await ctx.interrupt("May it go out?"))] }) },
+  edges: { start: "ask" },
+});
 
 interface RunRow {
   readonly run_id: string;
@@ -54,6 +62,72 @@ describe.skipIf(isMissing)("the runs of a thread in a real browser", { timeout: 
     await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
     await expect.poll(() => rows.count()).toBe(1);
     expect(await page.evaluate("document.activeElement.className")).toBe("runs");
+    expect(wrong).toEqual([]);
+  });
+  test.each([
+    ["among the thread's runs", "?tab=runs"],
+    ["on the run's page", null],
+  ] as const)(
+    "*Run again*, %s, asks before it drops a question that the page does not show yet",
+    async (_, tab) => {
+      const { url } = await serve({ graphs: { asking } });
+      const thread = await newThread(url);
+      const runOn = (more: object) =>
+        postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "asking", ...more });
+      await runOn({ input: {} });
+      await runOn({ command: { resume: "Yes" } });
+      const runs = async () => (await (await get(`${url}/threads/${thread}/runs`)).json()) as RunRow[];
+      const first = (await runs()).at(-1)?.run_id ?? "";
+      const context = await browser();
+      const place = tab ?? `/runs/${first}`;
+      const { page, wrong } = await opened(context, `${url}/#/threads/${thread}${place}`);
+      const repeat = page.getByRole("button", { name: "Run again" }).last();
+      await expect.poll(() => repeat.isEnabled()).toBe(true);
+      // From now on, the page cannot read that the thread waits for an answer.
+      const reads = await heldBack(context, new RegExp(`/threads/${thread}(?:/runs\\?.*)?$`));
+      await runOn({ input: {} });
+      await repeat.click();
+      reads.pass();
+      const dialog = page.getByRole("dialog", { name: "Run again without an answer?" });
+      await dialog.getByText("to “May it go out?”. The new run drops the question").waitFor();
+      expect(await runs()).toHaveLength(3);
+      await dialog.getByRole("button", { name: "Run again" }).click();
+      await expect.poll(async () => (await runs()).length).toBe(4);
+      expect(wrong).toEqual([]);
+    },
+  );
+  test("the latest run is resumed in the list if it failed", async () => {
+    let isMended = false;
+    const work = graph({
+      state: { log: list<string>() },
+      nodes: {
+        work: async () => {
+          if (!isMended) throw new Error("no such card");
+          return { log: ["done"] };
+        },
+      },
+      edges: { start: "work" },
+    });
+    const { url } = await serve({ graphs: { work } });
+    const thread = await newThread(url);
+    for (let i = 0; i < 2; i++)
+      // oxlint-disable-next-line no-await-in-loop -- a thread takes one run at a time
+      await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "work", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=runs`);
+    const rows = page.locator(".runs > li");
+    const resume = page.getByRole("button", { name: "Resume" });
+    await resume.waitFor();
+    expect(await resume.count()).toBe(1);
+    isMended = true;
+    await rows.first().getByRole("button", { name: "Resume" }).click();
+    await page.getByText("A new run continues from the last checkpoint.").waitFor();
+    await expect.poll(() => rows.count()).toBe(3);
+    await expect.poll(() => resume.count()).toBe(0);
+    expect(await rows.first().innerText()).toContain("no input (continues)");
+    expect(await (await get(`${url}/threads/${thread}/state`)).json()).toMatchObject({
+      values: { log: ["done"] },
+      next: [],
+    });
     expect(wrong).toEqual([]);
   });
 });

@@ -117,7 +117,7 @@ describe.skipIf(isMissing)("two people on one thread, in a real browser", { time
     await button(page, "Cancel").click();
     await button(page, "Earlier").click();
     await edit(page);
-    await button(page, "Save").click();
+    await button(page, "Save as a branch").click();
     await expect.poll(values).toMatchObject({ amount: 11, note: "priced" });
   });
 

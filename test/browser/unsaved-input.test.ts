@@ -65,7 +65,7 @@ describe.skipIf(isMissing)("unsaved input, in a real browser", { timeout: 60_000
     expect(wrong).toEqual([]);
   });
 
-  test("as JSON that is not valid is kept behind the fields, which say so, over a reload, until it is sent or discarded", async () => {
+  test("as JSON that is not valid is kept behind the fields, which say so, over a reload and when they are sent, until it is sent itself or discarded", async () => {
     const { url } = await serve({ graphs: { order } });
     const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=order`);
     const json = page.getByRole("button", { name: "JSON", exact: true });
@@ -97,7 +97,34 @@ describe.skipIf(isMissing)("unsaved input, in a real browser", { timeout: 60_000
     await page.waitForSelector('.state:has-text("a gift")');
     await page.goto(`${url}/#/new?graph=order`);
     await expect.poll(() => page.getByLabel("note").inputValue()).toBe("");
+    // Only the fields were sent.
+    await page.getByRole("button", { name: "Back to the JSON text" }).click();
+    expect(await jsonField(page).inputValue()).toBe("[1]");
+    await jsonField(page).fill('{"note": "for you"}');
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForSelector('.state:has-text("for you")');
+    await page.goto(`${url}/#/new?graph=order`);
+    await expect.poll(() => page.getByLabel("note").inputValue()).toBe("");
     expect(await page.getByRole("button", { name: "Back to the JSON text" }).count()).toBe(0);
+    expect(wrong).toEqual([]);
+  });
+
+  test("as JSON that is not valid stays when the fields of a thread's form are sent", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "order", input: { note: "a gift" } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.getByRole("button", { name: "▸ Input" }).click();
+    const json = page.getByRole("button", { name: "JSON", exact: true });
+    await json.click();
+    await jsonField(page).fill('{"note": "for');
+    await json.click();
+    await page.getByLabel("pieces").fill("12");
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.waitForSelector('.state:has-text("12")');
+    await page.getByRole("button", { name: "▸ Input" }).waitFor();
+    await page.getByRole("button", { name: "Back to the JSON text" }).click();
+    expect(await jsonField(page).inputValue()).toBe('{"note": "for');
     expect(wrong).toEqual([]);
   });
 
@@ -336,8 +363,10 @@ describe.skipIf(isMissing)("unsaved input, in a real browser", { timeout: 60_000
     await page.getByText("No matching threads").waitFor();
     await page.getByRole("button", { name: /theme/i }).click();
     await page.getByRole("link", { name: "Inbox", exact: true }).click();
-    await confirmation(page).getByRole("button", { name: "Leave", exact: true }).click();
+    // The input is kept in memory. Nothing is lost, so that nothing is asked.
     await page.getByRole("heading", { name: "Inbox" }).waitFor();
+    await page.goBack();
+    await expect.poll(() => page.getByLabel("note").inputValue()).toBe("a gift");
     for (const path of ["docs", "inspector"]) await page.goto(`${url}/${path}`);
     expect(wrong).toEqual([]);
   });

@@ -4,8 +4,15 @@ import { ApiKeyRequired, RequestError } from "../api-errors.ts";
 /** Whether the server requires an API key or token that the user has not entered yet. */
 export const isKeyMissing = signal(false);
 
+/** A link in a notice, such as to the run that an action has started. */
+interface NoticeLink {
+  readonly text: string;
+  readonly href: string;
+}
+
 interface Notice {
   readonly text: string;
+  readonly link?: NoticeLink | undefined;
   readonly bad: boolean;
   /** For a notice that is not an error: whether it stays until the user dismisses it or begins another action. */
   readonly isLasting?: boolean;
@@ -16,8 +23,13 @@ interface Notice {
 /** The notice that the header shows; null if there is none. */
 export const currentNotice = signal<Notice | null>(null);
 
-export function showNotice(text: string): void {
-  currentNotice.value = { text, bad: false };
+export function showNotice(text: string, link?: NoticeLink): void {
+  currentNotice.value = { text, link, bad: false };
+}
+
+/** Shows that something has failed although no request of the page has. */
+export function showFailure(text: string, link: NoticeLink): void {
+  currentNotice.value = { text, link, bad: true };
 }
 
 /** Shows a notice of something lost. It stays until the user dismisses it or begins another action. */

@@ -153,12 +153,17 @@ function threadsContent(
   return isThreadTab(tab) ? <ThreadPage key={id} id={id} tab={tab} /> : null;
 }
 
-/** Shows the current notice. It is removed after three seconds, unless it is an error or lasting. */
+/** Milliseconds after which a notice is removed. One with a link stays longer, so that the user can follow the link. */
+const NOTICE_MS = 3_000;
+const NOTICE_WITH_LINK_MS = 10_000;
+
+/** Shows the current notice. It is removed after a few seconds, unless it is an error or lasting. */
 function Notice() {
   const shown = currentNotice.value;
   useEffect(() => {
     if (shown === null || shown.bad || shown.isLasting === true) return undefined;
-    const timer = setTimeout(() => (currentNotice.value = null), 3_000);
+    const ms = shown.link === undefined ? NOTICE_MS : NOTICE_WITH_LINK_MS;
+    const timer = setTimeout(() => (currentNotice.value = null), ms);
     return () => clearTimeout(timer);
   }, [shown]);
   // The notice that the server cannot be reached is removed three seconds after the server has responded again.
@@ -178,7 +183,15 @@ function Notice() {
     <div class="notices" role="status" aria-live="polite">
       {shown !== null && (
         <div class={`notice ${shown.bad ? "bad" : ""}`}>
-          <span>{shown.text}</span>
+          <span>
+            {shown.text}
+            {shown.link !== undefined && (
+              <>
+                {" "}
+                <a href={shown.link.href}>{shown.link.text}</a>
+              </>
+            )}
+          </span>
           <button
             type="button"
             class="quiet"

@@ -3,7 +3,7 @@ import { getThread } from "../api/client.ts";
 import type { ApiInterrupt } from "../api/records.ts";
 import { currentLocation, hrefOf, replaceQuery, runHref, threadHref } from "../app/page-location.ts";
 import { isNotFound } from "../api-errors.ts";
-import { runAction, showNotice } from "../app/notices.ts";
+import { runAction, showFailure, showNotice } from "../app/notices.ts";
 import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { Age } from "../components/age.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
@@ -16,7 +16,7 @@ import {
   findAnsweringRun,
   readPendingQuestions,
   sendAnswers,
-  waitForRefusal,
+  waitForAnswerOutcome,
 } from "../live/answer-requests.ts";
 import { awaitedEventTypes, questionLine } from "../threads/event-answer.tsx";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
@@ -362,8 +362,16 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
     await runAction(async () => {
       try {
         const run = await sendAnswers(id, String(assistant), answers, since);
-        const text = await waitForRefusal(run, [{ ...question, response_schema }]).catch(() => null);
+        const asked = [{ ...question, response_schema }];
+        // If the run cannot be read, the answer was sent all the same.
+        const outcome = await waitForAnswerOutcome(run, asked).catch(() => null);
+        const text = outcome?.refusal ?? null;
         if (text !== null) refusal = { text, faults: [] };
+        else {
+          const link = { text: "Open run", href: runHref(id, run.run_id) };
+          if (outcome?.hasFailed === true) showFailure("Answer sent, but the run failed.", link);
+          else showNotice("Answer sent.", link);
+        }
       } catch (cause) {
         refusal = refusedAnswerOf(cause);
         if (refusal !== null) return;
@@ -371,9 +379,7 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
         setRefused(cause);
         return;
       }
-      if (refusal !== null) return;
-      showNotice("Answer sent.");
-      onAnswered();
+      if (refusal === null) onAnswered();
     });
     setSending(false);
     return refusal;

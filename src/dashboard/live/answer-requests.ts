@@ -118,23 +118,32 @@ export async function sendAnswers(
   }
 }
 
-/**
- * Waits for the end of the run that gives an answer, but only a short time. Resolves with the reason if an answer was
- * refused; with null if the answers were accepted, or if the run has not ended in that time.
- */
-export async function waitForRefusal(
+/** What is known a short time after an answer was sent. */
+export interface AnswerOutcome {
+  /** Why the answer was refused; null if it was accepted, or if this is not known yet. */
+  readonly refusal: string | null;
+  /** Whether the run has accepted the answer and then failed. */
+  readonly hasFailed: boolean;
+}
+
+/** Waits for the end of the run that gives an answer, but only a short time. */
+export async function waitForAnswerOutcome(
   run: Run,
   questions: readonly Pick<InterruptQuestion, "id" | "response_schema">[],
-): Promise<string | null> {
+): Promise<AnswerOutcome> {
   const hasSchema = questions.some(({ response_schema }) => response_schema !== null);
   const ids = questions.map(({ id }) => id);
   for (const ms of hasSchema ? CHECK_DELAYS_MS : CHECK_DELAYS_WITHOUT_SCHEMA_MS) {
     // oxlint-disable-next-line no-await-in-loop -- polls until the run has ended
     await new Promise((resolve) => setTimeout(resolve, ms));
     // oxlint-disable-next-line no-await-in-loop -- polls until the run has ended
-    if (hasRunEnded(await getRun(run.thread_id, run.run_id))) return findRefusal(run.thread_id, ids);
+    const { status } = await getRun(run.thread_id, run.run_id);
+    if (!hasRunEnded({ status })) continue;
+    // oxlint-disable-next-line no-await-in-loop -- read once, after the run has ended
+    const refusal = await findRefusal(run.thread_id, ids);
+    return { refusal, hasFailed: refusal === null && (status === "error" || status === "timeout") };
   }
-  return null;
+  return { refusal: null, hasFailed: false };
 }
 
 /**

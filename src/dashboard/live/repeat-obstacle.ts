@@ -38,9 +38,15 @@ export function findRepeatObstacle(
  */
 export const questionsLostByRepeat = (
   run: Run,
-  { status, interrupts }: Pick<Thread, "status" | "interrupts">,
-): readonly ApiInterrupt[] =>
-  status !== "interrupted" || dependsOnThread(run) ? [] : Object.values(interrupts).flat();
+  thread: Pick<Thread, "status" | "interrupts">,
+): readonly ApiInterrupt[] => (dependsOnThread(run) ? [] : questionsLostByInput(thread));
+
+/** Returns the questions of a thread that a run with a new input drops. */
+export const questionsLostByInput = ({
+  status,
+  interrupts,
+}: Pick<Thread, "status" | "interrupts">): readonly ApiInterrupt[] =>
+  status === "interrupted" ? Object.values(interrupts).flat() : [];
 
 /** The text for the user about each obstacle. */
 export const REPEAT_OBSTACLE_TEXTS: { readonly [O in RepeatObstacle]: string } = {

@@ -1,13 +1,6 @@
 import { signal } from "@preact/signals";
 import { findRuns, getStateHistory, getRun, getThread, listRuns } from "../api/client.ts";
-import {
-  type ApiInterrupt,
-  type FoundRun,
-  hasRunEnded,
-  type Run,
-  type Thread,
-  type ThreadState,
-} from "../api/records.ts";
+import { type FoundRun, hasRunEnded, type Run, type Thread, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound, isTransient } from "../api-errors.ts";
@@ -18,7 +11,7 @@ import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 import { findQuestionOutcome, type QuestionOutcome, questionsAskedIn } from "./question-outcome.ts";
-import { findRepeatObstacle, questionsLostByRepeat, type RepeatObstacle } from "./repeat-obstacle.ts";
+import { findRepeatObstacle, type RepeatObstacle } from "./repeat-obstacle.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
 import type { RunTimes } from "./run-times.ts";
 
@@ -42,7 +35,6 @@ interface Records {
   readonly followUp: RunFollowUp | null;
   readonly repeatObstacle: RepeatObstacle | null;
   readonly questionOutcome: QuestionOutcome | null;
-  readonly lostByRepeat: readonly ApiInterrupt[];
 }
 
 /**
@@ -81,8 +73,6 @@ export class RunSubscription {
    * or if this is not known.
    */
   readonly questionOutcome = signal<QuestionOutcome | null>(null);
-  /** The thread's pending questions that are dropped if this run is run again. */
-  readonly lostByRepeat = signal<readonly ApiInterrupt[]>([]);
   /** Whether the trace was built from the thread's history, because the server no longer stores the run's events. */
   readonly isRebuilt = signal(false);
   readonly model = new FeedModel();
@@ -159,7 +149,6 @@ export class RunSubscription {
       followUp: null,
       repeatObstacle: null,
       questionOutcome: null,
-      lostByRepeat: [],
     };
     if (this.feed === null) return { run, times: null, ...unset };
     if (!hasRunEnded(run)) return { run, times: await this.#readTimes(run), ...unset };
@@ -184,7 +173,6 @@ export class RunSubscription {
       followUp,
       repeatObstacle: findRepeatObstacle(run, record),
       questionOutcome,
-      lostByRepeat: questionsLostByRepeat(run, record),
     };
   }
 
@@ -230,7 +218,6 @@ export class RunSubscription {
     this.followUp.value = followUp;
     this.repeatObstacle.value = repeatObstacle;
     this.questionOutcome.value = records.questionOutcome;
-    this.lostByRepeat.value = records.lostByRepeat;
     this.waiting.value = waiting;
     this.error.value = null;
     this.isMissing.value = false;

@@ -259,8 +259,8 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
               </ActionButton>
             )}
             <RepeatButton
+              run={run}
               obstacle={watch.repeatObstacle.value}
-              lost={watch.lostByRepeat.value}
               onRepeat={() => start(repeatRequestOf(run), "New run started.")}
             />
           </>

@@ -1,15 +1,21 @@
 import { useState } from "preact/hooks";
-import type { ApiInterrupt } from "../api/records.ts";
+import { getThread } from "../api/client.ts";
+import type { ApiInterrupt, Run } from "../api/records.ts";
+import { runAction } from "../app/notices.ts";
 import { ActionButton } from "../components/action-button.tsx";
 import { ConfirmDialog } from "../components/dialogs.tsx";
-import { REPEAT_OBSTACLE_TEXTS, type RepeatObstacle } from "../live/repeat-obstacle.ts";
-import { questionLine } from "../threads/event-answer.tsx";
+import {
+  findRepeatObstacle,
+  questionsLostByRepeat,
+  REPEAT_OBSTACLE_TEXTS,
+  type RepeatObstacle,
+} from "../live/repeat-obstacle.ts";
+import { lostQuestionsText } from "../threads/event-answer.tsx";
 
 interface RepeatButtonProps {
-  /** Why the run cannot be run again; null if it can. */
+  readonly run: Run;
+  /** Why the run cannot be run again, as far as the page knows; null if it can. */
   readonly obstacle: RepeatObstacle | null;
-  /** The pending questions that the new run would drop. */
-  readonly lost: readonly ApiInterrupt[];
   readonly isQuiet?: boolean;
   readonly onRepeat: () => Promise<unknown>;
 }
@@ -18,29 +24,40 @@ interface RepeatButtonProps {
  * A button that runs a run again. If there is an obstacle, the button is disabled and its tooltip says why. Asks for
  * confirmation if a question would be dropped.
  */
-export function RepeatButton({ obstacle, lost, isQuiet = false, onRepeat }: RepeatButtonProps) {
-  const [isAsking, setAsking] = useState(false);
+export function RepeatButton({ run, obstacle, isQuiet = false, onRepeat }: RepeatButtonProps) {
+  /** The questions that the new run would drop, while the user is asked about them; otherwise null. */
+  const [lost, setLost] = useState<readonly ApiInterrupt[] | null>(null);
   const title =
     obstacle === null
       ? "Starts a new run with the same input, from the thread's current state"
       : `${REPEAT_OBSTACLE_TEXTS[obstacle]}.`;
+  const repeat = () =>
+    runAction(async () => {
+      // Reads the thread again, because it may have asked a question that the page does not show yet.
+      const thread = await getThread(run.thread_id);
+      const found = findRepeatObstacle(run, thread);
+      if (found !== null) throw new Error(`${REPEAT_OBSTACLE_TEXTS[found]}.`);
+      const questions = questionsLostByRepeat(run, thread);
+      if (questions.length > 0) setLost(questions);
+      else await onRepeat();
+    });
   return (
     <>
       <ActionButton
         class={isQuiet ? "quiet" : ""}
         isDisabled={obstacle !== null}
         title={title}
-        onAct={lost.length === 0 ? onRepeat : async () => setAsking(true)}
+        onAct={repeat}
       >
         Run again
       </ActionButton>
-      {isAsking && (
+      {lost !== null && (
         <ConfirmDialog
           title="Run again without an answer?"
-          text={`The thread waits for an answer to ${lost.map(({ value }) => `“${questionLine(value)}”`).join(" and ")}. The new run drops the ${lost.length === 1 ? "question, which" : "questions, which"} can then no longer be answered.`}
+          text={lostQuestionsText(lost)}
           yes="Run again"
           onYes={onRepeat}
-          onClose={() => setAsking(false)}
+          onClose={() => setLost(null)}
         />
       )}
     </>

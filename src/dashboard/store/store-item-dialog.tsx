@@ -30,6 +30,8 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
   const [labels, setLabels] = useState((item?.namespace ?? namespace).join("."));
   const [key, setKey] = useState(item?.key ?? "");
   const [value, setValue] = useState<unknown>(item?.value);
+  /** Why the text of the value is invalid; null if it is valid or empty. */
+  const [valueFault, setValueFault] = useState<string | null>(null);
   const [ttl, setTtl] = useState(item?.ttl);
   /** Why the text of the expiry time is not a number; null if it is a number or empty. */
   const [unread, setUnread] = useState<string | null>(null);
@@ -40,6 +42,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
   const submit = useSubmit();
   const save = () =>
     submit.start(async () => {
+      if (valueFault !== null) throw new Error(valueFault);
       if (!isJsonRecord(value)) throw new Error("The value must be an object, as JSON.");
       const place = { namespace: labels.split("."), key };
       const before = await getStoreItem(place);
@@ -95,6 +98,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
               placeholder={'{"text": "likes tea"}'}
               isStrict
               onChange={setValue}
+              onWrong={setValueFault}
             />
           </div>
           <div class="field">

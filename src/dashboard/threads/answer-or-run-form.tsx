@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { createRun } from "../api/client.ts";
+import { createRun, getThread } from "../api/client.ts";
 import {
   type ApiInterrupt,
   type InterruptQuestion,
@@ -17,13 +17,16 @@ import {
   findAnsweringRun,
   readPendingQuestions,
   sendAnswers,
-  waitForRefusal,
+  waitForAnswerOutcome,
 } from "../live/answer-requests.ts";
 import { resumeRequestOf } from "../live/repeat-and-resume-requests.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { questionsLostByInput } from "../live/repeat-obstacle.ts";
 import { ActionButton } from "../components/action-button.tsx";
+import { ConfirmDialog } from "../components/dialogs.tsx";
 import { useAssistantList } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
+import { lostQuestionsText } from "./event-answer.tsx";
 import { InterruptAnswers } from "./interrupt-answers.tsx";
 import { graphNameOf } from "./thread-title.ts";
 import { StateEditor } from "./state-editor.tsx";
@@ -104,6 +107,22 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     (one) => typeof one === "string",
   ) as string | undefined;
   const start = (request: JsonRecord) => act(() => createRun(watch.id, request));
+  /** The questions that the run would drop, while the user is asked about them; otherwise null. */
+  const [lost, setLost] = useState<{
+    readonly questions: readonly ApiInterrupt[];
+    readonly decide: (isConfirmed: boolean) => void;
+  } | null>(null);
+  /** Starts a run in place of an answer. Asks first if the run drops questions, which are read again for that. */
+  const startInstead = async (request: JsonRecord): Promise<boolean> => {
+    let questions: readonly ApiInterrupt[] = [];
+    const isRead = await runAction(async () => {
+      questions = questionsLostByInput(await getThread(watch.id));
+    });
+    if (!isRead) return false;
+    const isConfirmed =
+      questions.length === 0 || (await new Promise<boolean>((decide) => setLost({ questions, decide })));
+    return isConfirmed && start(request);
+  };
   const resume = (assistant: string) => {
     // Undefined if the thread has no runs, because it was copied or its state was only edited.
     const [newest] = watch.runs.value;
@@ -132,7 +151,8 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
       setAnswering(run.run_id);
       setSent(run.run_id);
       watch.refresh();
-      const text = await waitForRefusal(run, shown.current?.questions ?? []).catch(() => null);
+      const outcome = await waitForAnswerOutcome(run, shown.current?.questions ?? []).catch(() => null);
+      const text = outcome?.refusal ?? null;
       if (text !== null) refusal = { text, faults: [] };
     });
     if (isSent && refusal === null) setEntered(false);
@@ -167,8 +187,26 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
         isBusy={isBusy}
         isCompact={watch.runs.value.length > 0}
         submit={isBusy ? "Start run" : "Run"}
-        onRun={start}
+        onRun={isOther ? startInstead : start}
       />
+      {isOther && asked.length > 0 && (
+        <p class="hint">
+          A run with a new input drops the open {asked.length === 1 ? "question" : "questions"}, which can
+          then no longer be answered.
+        </p>
+      )}
+      {lost !== null && (
+        <ConfirmDialog
+          title="Start a run without an answer?"
+          text={lostQuestionsText(lost.questions)}
+          yes="Start run"
+          onYes={() => lost.decide(true)}
+          onClose={() => {
+            lost.decide(false);
+            setLost(null);
+          }}
+        />
+      )}
       {isOther && isPaused && (
         <button type="button" class="quiet link" onClick={() => setOther(false)}>
           {asked.length > 0 ? "Back to the question" : "Back to Resume"}

@@ -80,6 +80,13 @@ export function questionLine(value: unknown, most?: number): string {
   return toOneLine(asked?.text ?? `Waiting in ${stateText(value["state"])} for ${awaited}`, most);
 }
 
+/** Returns a text for the user who is about to start a run that drops these pending questions. */
+export function lostQuestionsText(questions: readonly Pick<InterruptQuestion, "value">[]): string {
+  const asked = questions.map(({ value }) => `“${questionLine(value)}”`).join(" and ");
+  const noun = questions.length === 1 ? "question" : "questions";
+  return `The thread waits for an answer to ${asked}. The new run drops the ${noun}, which can then no longer be answered.`;
+}
+
 /**
  * Replaces an object that has no question's text ({@link findQuestionTextKey}) by its first non-empty string, as `key:
  * text`. Returns any other value unchanged.

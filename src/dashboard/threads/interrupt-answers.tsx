@@ -100,6 +100,11 @@ export function InterruptAnswers({
           faults={refusal?.faults ?? []}
           onSend={(answer) => void send({ [first.id]: answer })}
         />
+        {isSending && (
+          <p class="hint" role="status">
+            Sending…
+          </p>
+        )}
         {refusal?.faults.length === 0 && failure}
         {leaving}
       </div>

@@ -10,8 +10,9 @@ import { NoAssistants } from "../components/no-assistants.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { isJsonRecord } from "../api/records.ts";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
-import { EMPTY_RUN_DRAFT, newThreadDraftKey, saveRunDraft } from "./run-drafts.ts";
+import { loadRunDraft, newThreadDraftKey, saveRunDraft } from "./run-drafts.ts";
 import { RunForm } from "./run-form.tsx";
+import { draftAfterSending } from "./run-input-fields.tsx";
 
 const NO_VALUES: JsonRecord = {};
 
@@ -31,7 +32,7 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
     try {
       const { thread_id } = await createRunOnNewThread(checkedMetadata(), request);
       // The draft is cleared here, because the page is left before its form could do so.
-      saveRunDraft(draftKey, EMPTY_RUN_DRAFT);
+      saveRunDraft(draftKey, draftAfterSending(loadRunDraft(draftKey)));
       navigate(["threads", thread_id]);
       return true;
     } catch (cause) {

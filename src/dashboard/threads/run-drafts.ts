@@ -1,5 +1,6 @@
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { showLastingNotice } from "../app/notices.ts";
+import { isUnloadGuarded } from "../app/page-location.ts";
 import { idSuffix } from "../components/one-line-text.ts";
 import { StoredText } from "../stored-text.ts";
 
@@ -43,10 +44,24 @@ export const EMPTY_RUN_DRAFT: RunInputDraft = { text: "", input: {}, isJson: fal
 function readDrafts(): readonly StoredDraft[] {
   try {
     const stored = JSON.parse(storedDrafts.read() ?? "[]") as unknown;
-    return Array.isArray(stored) ? (stored as StoredDraft[]) : [];
+    return Array.isArray(stored) ? stored.filter(isStoredDraft) : [];
   } catch {
     return [];
   }
+}
+
+/** Returns whether a stored value is a draft. Pages of other programs on this origin can write to the same storage. */
+function isStoredDraft(value: unknown): value is StoredDraft {
+  if (!Array.isArray(value)) return false;
+  const [key, draft, changedAt] = value as readonly unknown[];
+  if (typeof key !== "string" || !isJsonRecord(draft) || !isJsonRecord(draft["input"])) return false;
+  const isOptional = (one: unknown, type: string) => one === undefined || typeof one === type;
+  return (
+    typeof draft["text"] === "string" &&
+    isOptional(draft["json"], "string") &&
+    isOptional(draft["assistant"], "string") &&
+    isOptional(changedAt, "number")
+  );
 }
 
 const NEW_THREAD = "new ";
@@ -59,21 +74,35 @@ export const newThreadDraftKey = (graph: string | null | undefined): string => `
  * newThreadDraftKey}.
  */
 export function loadRunDraft(key: string): RunInputDraft {
-  const draft = readDrafts().find(([one]) => one === key)?.[1];
-  return draft !== undefined && isJsonRecord(draft.input) ? draft : EMPTY_RUN_DRAFT;
+  return readDrafts().find(([one]) => one === key)?.[1] ?? EMPTY_RUN_DRAFT;
 }
 
 /**
- * Stores a draft, or removes it if it is empty. If there are then too many drafts, removes the oldest, and tells the
- * user. Returns true if the form can be left without losing input.
+ * How a draft is kept. `stored`: in the browser's storage. `memory`: until the page is closed or reloaded, because the
+ * storage is full or disabled. `too-large`: not at all.
  */
-export function saveRunDraft(key: string, draft: RunInputDraft): boolean {
+export type DraftPersistence = "stored" | "memory" | "too-large";
+
+/**
+ * Stores a draft, or removes it if it is empty. If there are then too many drafts, removes the oldest, and tells the
+ * user.
+ */
+export function saveRunDraft(key: string, draft: RunInputDraft): DraftPersistence {
   const others = readDrafts().filter(([one]) => one !== key);
   const isEmpty = draft.text === "" && draft.json === undefined && Object.keys(draft.input).length === 0;
   const isSmall = JSON.stringify(draft).length <= MAX_CHARACTERS;
   const drafts = !isEmpty && isSmall ? withoutOldest([...others, [key, draft, Date.now()]]) : others;
   const isStored = storedDrafts.write(JSON.stringify(drafts));
-  return isEmpty || (isSmall && isStored);
+  // Not a part of the form, which the user may leave before the page: the draft is then still in memory.
+  if (isStored || drafts.length === 0) removeEventListener("beforeunload", confirmUnload);
+  else addEventListener("beforeunload", confirmUnload);
+  if (isEmpty) return "stored";
+  return isSmall ? (isStored ? "stored" : "memory") : "too-large";
+}
+
+/** Lets the browser ask before the page is closed or reloaded. Registered while drafts are kept in memory only. */
+function confirmUnload(event: BeforeUnloadEvent): void {
+  if (isUnloadGuarded()) event.preventDefault();
 }
 
 /** Returns the drafts that are kept, and tells the user of those that are not. */

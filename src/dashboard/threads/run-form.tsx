@@ -5,7 +5,7 @@ import { assistantLabel } from "../components/use-assistants.ts";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { useOneAtATime } from "../components/use-one-at-a-time.ts";
 import { CopyRequestMenu } from "./copy-request-menu.tsx";
-import { loadRunDraft, saveRunDraft } from "./run-drafts.ts";
+import { type DraftPersistence, loadRunDraft, saveRunDraft } from "./run-drafts.ts";
 import { RunInputFields, useRunInput } from "./run-input-fields.tsx";
 import {
   contextSchemaWithDefaults,
@@ -62,11 +62,11 @@ export function RunForm({
   const assistant = chosen ?? fallback?.assistant_id ?? initial ?? assistants[0]?.assistant_id;
   const entered = useRunInput(assistant, draft, values);
   const { text, input, json, isJson, schemas, talk, isKnown } = entered;
-  /** Whether the unsent input is too large to be kept when the user leaves the page. */
-  const [isTooLarge, setTooLarge] = useState(false);
+  const [persistence, setPersistence] = useState<DraftPersistence>("stored");
+  const isTooLarge = persistence === "too-large";
   // A layout effect, because an ordinary effect would be lost if the user left the page before the next frame.
   useLayoutEffect(() => {
-    setTooLarge(!saveRunDraft(draftKey, { text, input, json, assistant: chosen, isJson }));
+    setPersistence(saveRunDraft(draftKey, { text, input, json, assistant: chosen, isJson }));
   }, [draftKey, text, input, json, chosen, isJson]);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
   const hasSettings =
@@ -177,6 +177,12 @@ export function RunForm({
       {(fault !== null || entered.fault !== null) && (
         <p class="hint bad" role="alert">
           {fault ?? entered.fault}
+        </p>
+      )}
+      {persistence === "memory" && (
+        <p class="hint" role="status">
+          The browser's storage is full or disabled: the input is kept only until this page is closed or
+          reloaded.
         </p>
       )}
       {schemas.error !== null && <p class="hint bad">{schemas.error}</p>}

@@ -5,7 +5,7 @@ import { JsonField, parseJsonText } from "../components/json-field.tsx";
 import { SchemaFields } from "../components/schema-form.tsx";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { type Resource, useResource } from "../components/use-resource.ts";
-import type { RunInputDraft } from "./run-drafts.ts";
+import { EMPTY_RUN_DRAFT, type RunInputDraft } from "./run-drafts.ts";
 import { inputSchemaFor, messagesProperty, withMessage } from "./run-input.ts";
 
 const NO_OBJECT = "The input must be a JSON object.";
@@ -16,6 +16,19 @@ function inputTextFault(text: string): string | null {
   if (wrong !== null) return "is not valid";
   return value === undefined || isJsonRecord(value) ? null : "is not an object";
 }
+
+/**
+ * Returns whether a draft has text typed as JSON that cannot be an input. The text is then not sent: the values of the
+ * fields are.
+ */
+const hasUnsentJson = ({ json }: Pick<RunInputDraft, "json">): boolean =>
+  json !== undefined && inputTextFault(json) !== null;
+
+/** Returns what remains of a draft after it was sent: the text typed as JSON if it was not sent, otherwise nothing. */
+export const draftAfterSending = (draft: RunInputDraft): RunInputDraft =>
+  hasUnsentJson(draft)
+    ? { ...EMPTY_RUN_DRAFT, json: draft.json, assistant: draft.assistant }
+    : EMPTY_RUN_DRAFT;
 
 /** The input of a run while the user enters it, for the form around its fields. */
 interface RunInputState extends Omit<RunInputDraft, "assistant"> {
@@ -38,8 +51,8 @@ interface RunInputState extends Omit<RunInputDraft, "assistant"> {
   /** Switches between fields and JSON. */
   toggleJson(): void;
   /**
-   * Clears the input that was sent, but keeps what the user has entered since. Returns whether the fields besides the
-   * message were cleared.
+   * Clears the input that was sent, but keeps invalid JSON text and what the user has entered since. Returns whether
+   * the fields besides the message were cleared.
    */
   clearSent(): boolean;
   // The following members are only for `RunInputFields`.
@@ -137,7 +150,7 @@ export function useRunInput(
       setText((now) => (now === text ? "" : now));
       if (latest.current.input !== input || latest.current.json !== json) return false;
       setInput({});
-      setJson(undefined);
+      if (!hasUnsentJson({ json })) setJson(undefined);
       validation.clear();
       setRound((before) => before + 1);
       return true;

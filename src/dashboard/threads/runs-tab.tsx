@@ -7,10 +7,11 @@ import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { resumeValueOf, extractAnswersById, userNameOfRun } from "../live/answer-requests.ts";
 import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
-import { findRepeatObstacle, questionsLostByRepeat } from "../live/repeat-obstacle.ts";
-import { repeatRequestOf } from "../live/repeat-and-resume-requests.ts";
+import { findRepeatObstacle } from "../live/repeat-obstacle.ts";
+import { repeatRequestOf, resumeRequestOf } from "../live/repeat-and-resume-requests.ts";
 import { queueTimeMs, runDurationMs, type RunTimes } from "../live/run-times.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
+import { ActionButton } from "../components/action-button.tsx";
 import { ConfirmDialog } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
@@ -34,6 +35,10 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
   const runs = watch.runs.value;
   const record = watch.record.value;
   const waiting = record === null ? null : pausedRunOf(record, runs);
+  // Without a next node, the run failed before it planned a task, so there is nothing to resume.
+  const isFailed = record?.status === "error" && (watch.state.value?.next ?? []).length > 0;
+  /** The thread's latest run if it failed and another run can continue it. */
+  const resumable = isFailed ? runs.slice(0, 1).find(hasRunEnded) : undefined;
   const times = useResource(
     () => readTimes(watch.id, runs.length),
     [runs.map(({ run_id, status }) => `${run_id} ${status}`).join()],
@@ -103,9 +108,23 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
               )}
               {hasRunEnded(run) ? (
                 <>
+                  {run === resumable && (
+                    <ActionButton
+                      class="primary"
+                      title="Retries the failed tasks from the last checkpoint"
+                      onAct={() =>
+                        act(
+                          () => createRun(watch.id, resumeRequestOf(run)),
+                          "A new run continues from the last checkpoint.",
+                        )
+                      }
+                    >
+                      Resume
+                    </ActionButton>
+                  )}
                   <RepeatButton
+                    run={run}
                     obstacle={record === null ? null : findRepeatObstacle(run, record)}
-                    lost={record === null ? [] : questionsLostByRepeat(run, record)}
                     isQuiet
                     onRepeat={() => act(() => createRun(watch.id, repeatRequestOf(run)), "New run started.")}
                   />

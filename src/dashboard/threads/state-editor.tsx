@@ -144,7 +144,11 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
   return (
     <StateForm
       title="Edit state"
-      hint={`${effectText(edited)} Saving adds a new checkpoint; the old one stays in the history.`}
+      hint={`${effectText(edited)} ${
+        isOfLatest
+          ? "Saving adds a new checkpoint; the old one stays in the history."
+          : "This is an older state: after saving, the thread continues from it. The later states stay in the history."
+      }`}
       values={edited.values}
       checkpoint={idOf(edited)}
       draft={draft}
@@ -155,7 +159,7 @@ export function StateEditor({ watch, assistant, state, onStored, onClose }: Edit
       }
       busy={active === undefined ? null : busyText(active)}
       assistant={assistant}
-      submit="Save"
+      submit={isOfLatest ? "Save" : "Save as a branch"}
       onSubmit={save}
       onClose={onClose}
     />
