@@ -271,6 +271,31 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await page.waitForSelector(".live.open");
     expect(new URL(page.url()).pathname).toBe("/api/");
   });
+
+  test("an edit of an older state says that it begins a branch; one of the latest state does not", async () => {
+    const { url } = await serve();
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: { topic: "tea" } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
+    const dialog = page.getByRole("dialog", { name: "Edit state" });
+    const edit = page.getByRole("button", { name: "Edit state" });
+    const told = dialog.getByText("This is an older state: after saving, the thread continues from it.");
+    await edit.click();
+    await dialog.getByRole("button", { name: "Save", exact: true }).waitFor();
+    expect(await told.count()).toBe(0);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Earlier" }).click();
+    await edit.click();
+    await told.waitFor();
+    await dialog.getByLabel("topic").fill("coffee");
+    await dialog.getByRole("button", { name: "Save as a branch", exact: true }).click();
+    await dialog.waitFor({ state: "hidden" });
+    expect(await (await fetch(`${url}/threads/${thread}/state`)).json()).toMatchObject({
+      values: { topic: "coffee" },
+    });
+    await page.getByLabel("Branch").waitFor();
+    expect(wrong).toEqual([]);
+  });
 });
 
 describe.skipIf(isMissing)("with users", { timeout: 60_000 }, () => {
@@ -321,29 +346,5 @@ describe("its address", () => {
     expect((await fetch(`${url}/`, { headers: html })).status).toBe(404);
     expect((await fetch(`${url}/dashboard/dashboard.js`)).status).toBe(404);
     expect((await fetch(`${url}/ok`)).status).toBe(200);
-  });
-  test("an edit of an older state says that it begins a branch; one of the latest state does not", async () => {
-    const { url } = await serve();
-    const thread = await newThread(url);
-    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: { topic: "tea" } });
-    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
-    const dialog = page.getByRole("dialog", { name: "Edit state" });
-    const edit = page.getByRole("button", { name: "Edit state" });
-    const told = dialog.getByText("This is an older state: after saving, the thread continues from it.");
-    await edit.click();
-    await dialog.getByRole("button", { name: "Save", exact: true }).waitFor();
-    expect(await told.count()).toBe(0);
-    await dialog.getByRole("button", { name: "Cancel" }).click();
-    await page.getByRole("button", { name: "Earlier" }).click();
-    await edit.click();
-    await told.waitFor();
-    await dialog.getByLabel("topic").fill("coffee");
-    await dialog.getByRole("button", { name: "Save as a branch", exact: true }).click();
-    await dialog.waitFor({ state: "hidden" });
-    expect(await (await fetch(`${url}/threads/${thread}/state`)).json()).toMatchObject({
-      values: { topic: "coffee" },
-    });
-    await page.getByLabel("Branch").waitFor();
-    expect(wrong).toEqual([]);
   });
 });
