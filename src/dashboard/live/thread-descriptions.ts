@@ -10,6 +10,9 @@ const MAX_THREADS = 2_000;
 /** The largest number of state values in a description. */
 const MAX_VALUES = 4;
 
+/** What must be known of a thread to read its description. */
+type DescribedThread = Pick<ThreadRow, "thread_id" | "metadata" | "status" | "updated_at">;
+
 /** The values of a thread's state that make its description. */
 interface DescriptionPaths {
   /** The path of each value, by a name. */
@@ -30,26 +33,26 @@ export class ThreadDescriptions {
   readonly #onChange: () => void;
   readonly #known = new Map<string, { readonly at: string; readonly text: string }>();
   readonly #paths = new Map<string, Promise<DescriptionPaths>>();
-  #wanted: readonly ThreadRow[] = [];
+  #wanted: readonly DescribedThread[] = [];
   #isReading = false;
 
   constructor(onChange: () => void) {
     this.#onChange = onChange;
   }
 
-  of({ thread_id: id }: ThreadRow): string {
+  of({ thread_id: id }: Pick<DescribedThread, "thread_id">): string {
     return this.#known.get(id)?.text ?? "";
   }
 
   /** Sets the visible rows, and reads their missing or outdated descriptions. */
-  setVisibleRows(rows: readonly ThreadRow[]): void {
+  setVisibleRows(rows: readonly DescribedThread[]): void {
     this.#wanted = rows;
     if (!this.#isReading) void this.#read();
   }
 
   async #read(): Promise<void> {
     this.#isReading = true;
-    const byAssistant = new Map<string, ThreadRow[]>();
+    const byAssistant = new Map<string, DescribedThread[]>();
     for (const row of this.#wanted.filter((one) => this.#isNew(one)))
       byAssistant.set(assistantOf(row), [...(byAssistant.get(assistantOf(row)) ?? []), row]);
     this.#wanted = [];
@@ -59,7 +62,7 @@ export class ThreadDescriptions {
     if (this.#wanted.length > 0) void this.#read();
   }
 
-  #isNew(row: ThreadRow): boolean {
+  #isNew(row: DescribedThread): boolean {
     const known = this.#known.get(row.thread_id);
     if (assistantOf(row) === "" || known?.at === row.updated_at) return false;
     // A thread with a run in progress changes all the time. Its description, if there is one, is not read again before
@@ -67,7 +70,7 @@ export class ThreadDescriptions {
     return row.status !== "busy" || known === undefined;
   }
 
-  async #readOf(assistant: string, rows: readonly ThreadRow[]): Promise<void> {
+  async #readOf(assistant: string, rows: readonly DescribedThread[]): Promise<void> {
     let texts: ReadonlyMap<string, string> = new Map();
     try {
       texts = await this.#textsOf(assistant, rows);
@@ -87,7 +90,7 @@ export class ThreadDescriptions {
     for (const id of old) this.#known.delete(id);
   }
 
-  async #textsOf(assistant: string, rows: readonly ThreadRow[]): Promise<ReadonlyMap<string, string>> {
+  async #textsOf(assistant: string, rows: readonly DescribedThread[]): Promise<ReadonlyMap<string, string>> {
     const reading =
       this.#paths.get(assistant) ??
       getAssistantSchemas(assistant).then((all) => descriptionPaths(all.input_schema));
@@ -101,7 +104,7 @@ export class ThreadDescriptions {
 }
 
 /** Returns the id of the assistant whose schema describes the thread's state; empty if the thread has had no run. */
-const assistantOf = ({ metadata }: ThreadRow): string =>
+const assistantOf = ({ metadata }: DescribedThread): string =>
   typeof metadata["assistant_id"] === "string" ? metadata["assistant_id"] : "";
 
 /**
