@@ -29,6 +29,29 @@ const statuses = (page: Page) => rows(page).locator(".status").allInnerTexts();
 const run = (url: string, thread: string, name: string) =>
   postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "work", input: { name } });
 
+/** Code for the browser: the number of lines of each row, by the height of a line in its first cell. */
+const LINES = `[...document.querySelectorAll(".all-runs tbody tr")].map((row) => {
+  const { paddingTop, paddingBottom, lineHeight } = getComputedStyle(row.cells[0]);
+  const padding = parseFloat(paddingTop) + parseFloat(paddingBottom);
+  return (row.getBoundingClientRect().height - padding) / parseFloat(lineHeight);
+})`;
+
+/** Code for the browser: the pairs of cells of a row whose texts overlap. */
+const OVERLAPS = `[...document.querySelectorAll(".all-runs tbody tr")].flatMap((row) => {
+  const texts = [...row.cells].flatMap((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return [...range.getClientRects()].map((box) => ({ cell, box }));
+  });
+  const areOver = (a, b) =>
+    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  return texts.flatMap((one) =>
+    texts
+      .filter((two) => two.cell.cellIndex > one.cell.cellIndex && areOver(one.box, two.box))
+      .map((two) => one.cell.innerText + " and " + two.cell.innerText),
+  );
+})`;
+
 describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeout: 60_000 }, () => {
   test("a filter stays in the address; failed runs are started again, deleted, and told about", async () => {
     const { work, mend } = fragile();
@@ -273,6 +296,36 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     await repeat.click();
     await dialog.getByRole("button", { name: "Run again" }).click();
     await expect.poll(async () => (await ids()).length).toBe(6);
+    expect(wrong).toEqual([]);
+  });
+
+  test("a row has at most two lines in a wide window; in a narrow one, no cell runs into another", async () => {
+    const { work } = fragile();
+    const asking = graph({
+      state: { log: list<string>() },
+      nodes: { ask: async (_, ctx) => ({ log: [String(await ctx.interrupt("May it go out?"))] }) },
+      edges: { start: "ask" },
+    });
+    const graphs = { work, "expense-approval-of-the-department": asking };
+    const { url } = await serve({ graphs });
+    const [one, two] = [await newThread(url), await newThread(url)];
+    await run(url, one, "bad");
+    await run(url, one, "good");
+    await postJson(`${url}/threads/${two}/runs/wait`, {
+      assistant_id: "expense-approval-of-the-department",
+      input: {},
+    });
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await expect.poll(() => statuses(page)).toEqual(["waiting for an answer", "succeeded", "failed"]);
+    expect(await rows(page).last().locator(".since").innerText()).toBe("the thread has newer runs");
+    const lines = await page.evaluate<readonly number[]>(LINES);
+    expect(lines).toHaveLength(3);
+    for (const count of lines) expect(count).toBeLessThan(2.5);
+    await page.setViewportSize({ width: 400, height: 800 });
+    const overlaps = await page.evaluate(OVERLAPS);
+    expect(overlaps).toEqual([]);
+    expect(await page.$eval("#main", (main) => main.scrollWidth - main.clientWidth)).toBe(0);
     expect(wrong).toEqual([]);
   });
 

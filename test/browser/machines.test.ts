@@ -4,7 +4,7 @@ import { z } from "zod";
 import { heldCalls } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { ShiftedTime } from "../e2e/support/shifted-time.ts";
-import { get, newThread, post } from "../e2e/support/wire.ts";
+import { get, newThread, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
@@ -289,6 +289,53 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     await buttons.getByText("APPROVE").click();
     await expect.poll(values).toMatchObject({ __state__: "approved" });
     await expect.poll(() => summary.locator(".text").innerText()).toBe("Waiting in approved for REJECT");
+    expect(wrong).toEqual([]);
+  });
+
+  test("is told apart in the inbox from another of the same graph, and says there what its next timer does", async () => {
+    const expense = setup({
+      types: {
+        context: {} as { item: string; amount: number },
+        input: {} as { item: string; amount: number },
+      },
+      schemas: { input: z.object({ item: z.string(), amount: z.number() }) },
+    }).createMachine({
+      id: "expense",
+      context: ({ input }) => input,
+      initial: "reviewing",
+      states: {
+        reviewing: {
+          on: { APPROVE: "paid" },
+          after: { [2 * 60 * 60 * 1_000]: "expired", [9_000_000]: "paid" },
+        },
+        paid: { type: "final" },
+        expired: { type: "final" },
+      },
+    });
+    const { url } = await serve({ graphs: { expense } });
+    const wanted = [
+      { title: "Desk", item: "Laptop", amount: 300 },
+      { title: "Trip", item: "Train", amount: 45 },
+    ];
+    for (const { title, ...input } of wanted) {
+      const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, { metadata: { title } });
+      await post(`${url}/threads/${thread_id}/runs/wait`, { assistant_id: "expense", input });
+    }
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    const cards = page.locator(".questions li .from");
+    const left = "reviewing times out in (1 h 59|2 h 0) m";
+    await expect
+      .poll(() => cards.allInnerTexts())
+      .toEqual([
+        expect.stringMatching(
+          new RegExp(`^Desk · Laptop · amount 300 · expense · thread …\\w{8} · ${left}$`),
+        ),
+        expect.stringMatching(new RegExp(`^Trip · Train · amount 45 · expense · thread …\\w{8} · ${left}$`)),
+      ]);
+    await page.waitForSelector(".question");
+    // It has neither tags nor meta.
+    expect(await page.innerText(".question")).toContain("state: reviewing");
+    expect(await page.innerText(".question")).not.toMatch(/tags|meta/);
     expect(wrong).toEqual([]);
   });
 

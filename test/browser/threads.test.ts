@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { graph, value } from "../../src/index.ts";
+import { graph, messages, value } from "../../src/index.ts";
 import { latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, post, postJson } from "../e2e/support/wire.ts";
@@ -139,6 +139,95 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
       await search.fill("");
       await expect.poll(found).toEqual(["Refund 12", "Refund 3"]);
     }
+    expect(wrong).toEqual([]);
+  });
+
+  test("a search finds what the list shows of a thread: its first message, values of its state, its error", async () => {
+    const chat = graph({
+      state: { messages: messages() },
+      nodes: { say: async () => ({ messages: [{ role: "assistant", content: "Refused: see rule 77" }] }) },
+      edges: { start: "say" },
+    });
+    const expense = graph({
+      state: { item: value(""), amount: value(0) },
+      nodes: {
+        pay: async ({ amount }) => {
+          if (amount > 1_000) throw new Error("over the limit of the month");
+          return {};
+        },
+      },
+      edges: { start: "pay" },
+    });
+    const { url } = await serve({ graphs: { chat, expense } });
+    const { assistant_id: strict } = await postJson<{ assistant_id: string }>(`${url}/assistants`, {
+      graph_id: "expense",
+      name: "strict",
+    });
+    const run = async (title: string, assistant_id: string, input: object) => {
+      const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, { metadata: { title } });
+      await post(`${url}/threads/${thread_id}/runs/wait`, { assistant_id, input });
+    };
+    await run("Hana", "chat", {
+      messages: [{ role: "user", content: "Hana wants the money back for order 1845" }],
+    });
+    await run("Desk", "expense", { item: "Laptop", amount: 300 });
+    await run("Trip", strict, { item: "Train", amount: 4_500 });
+    await newThread(url);
+    const { page, wrong } = await opened(await browser(), `${url}/`);
+    const requests: string[] = [];
+    const search = page.locator('input[type="search"]');
+    await expect.poll(async () => (await names(page)).length).toBe(4);
+    await page.getByText("Train · amount 4500").waitFor();
+    page.on("request", (request) => {
+      if (request.postData()?.includes('"extract"') === true) requests.push(request.url());
+    });
+    for (const [text, titles] of [
+      ["1845", ["Hana"]],
+      ["money HANA", ["Hana"]],
+      ["300", ["Desk"]],
+      ["laptop desk", ["Desk"]],
+      ["4500", ["Trip"]],
+      ["of the month", ["Trip"]],
+    ] as const) {
+      await search.fill(text);
+      await expect.poll(() => names(page), { message: text }).toEqual(titles);
+      expect(await page.innerText(".stray")).toBe("");
+    }
+    // What the list does not show is not searched.
+    await search.fill("77");
+    await page.getByText("No matching threads").waitFor();
+    // The descriptions of all were known: they are visible.
+    expect(requests).toEqual([]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("a search reads the descriptions of invisible threads with one request for each kind; it says which it did not read", async () => {
+    const { url } = await serve();
+    const { thread_id: old } = await postJson<{ thread_id: string }>(`${url}/threads`);
+    await post(`${url}/threads/${old}/runs/wait`, { assistant_id: "approval", input: { topic: "oolong" } });
+    await makeThreads(url, 300);
+    const { page, wrong } = await opened(await browser(), `${url}/`);
+    await page.waitForSelector('h1 .count:has-text("301")');
+    const requests: string[] = [];
+    page.on("request", (request) => {
+      if (request.postData()?.includes('"extract"') === true) requests.push(request.url());
+    });
+    const search = page.locator('input[type="search"]');
+    await search.fill("oolong");
+    await expect.poll(() => names(page)).toEqual(["approval"]);
+    expect(requests).toHaveLength(1);
+    expect(await page.innerText(".stray")).toBe("");
+    await search.fill("");
+    await makeThreads(url, 900);
+    // Nothing changed in the thread, so its description is still known; after a reload of the page it is not.
+    await search.fill("oolong");
+    await expect.poll(() => names(page)).toEqual(["approval"]);
+    expect(requests).toHaveLength(1);
+    await page.reload();
+    await page.getByText("No matching threads").waitFor();
+    await expect
+      .poll(() => page.innerText(".stray"))
+      .toBe("Messages and state were searched only in the 1,000 threads that were updated last.");
     expect(wrong).toEqual([]);
   });
 

@@ -375,7 +375,7 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
           onChange={onChoose}
         />
       </td>
-      <td>
+      <td class="how">
         {run.paused_at === null ? (
           <StatusBadge of={run.status} words={RUN_STATUS_TEXTS[run.status]} />
         ) : (
@@ -401,8 +401,8 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
           </span>
         )}
       </td>
-      <td class="graph">
-        {run.graph_id}
+      <td class="graph" title={isOwn ? `${run.graph_id} ${assistant.name}` : run.graph_id}>
+        <span>{run.graph_id}</span>
         {isOwn && <span class="dim"> {assistant.name}</span>}
       </td>
       <td class="from dim">

@@ -97,7 +97,7 @@ export async function listWaitingThreads(
 ): Promise<WaitingThreads> {
   const total = await getThreadCount({ status: "interrupted" }, signal);
   const sort_by = total > MAX_EXACT_ORDER ? "updated_at" : "state_updated_at";
-  const select = ["thread_id", "updated_at", "state_updated_at", "metadata", "interrupts"];
+  const select = ["thread_id", "status", "updated_at", "state_updated_at", "metadata", "interrupts"];
   const body = { status: "interrupted", offset, limit, sort_by, sort_order: "asc", select };
   const threads = await fetchJson<readonly WaitingThread[]>("threads/search", { body, isRead: true, signal });
   return { threads, total };

@@ -50,7 +50,10 @@ export interface Thread extends ThreadRow {
 }
 
 /** A thread with the status `interrupted`: it waits for an answer or at a breakpoint. */
-export interface WaitingThread extends Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts"> {
+export interface WaitingThread extends Pick<
+  Thread,
+  "thread_id" | "status" | "updated_at" | "metadata" | "interrupts"
+> {
   /** When the thread began to wait, or when its state was last edited after that. */
   readonly state_updated_at: string;
 }

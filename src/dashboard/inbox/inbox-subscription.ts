@@ -3,7 +3,11 @@ import { listWaitingThreads, type WaitingThreads } from "../api/client.ts";
 import type { ApiInterrupt, WaitingThread } from "../api/records.ts";
 import { errorMessage, isKeyMissing } from "../app/notices.ts";
 import { Refresher } from "../live/refresher.ts";
+import { ThreadDescriptions } from "../live/thread-descriptions.ts";
+import { awaitedEventTypes } from "../threads/event-answer.tsx";
+import type { RunningTimer } from "../threads/machine-timers.tsx";
 import { ApiKeyRequired } from "../api-errors.ts";
+import { WaitingMachineTimers } from "./waiting-machine-timers.ts";
 
 /** The number of threads on a page of the inbox. */
 export const INBOX_PAGE_SIZE = 25;
@@ -25,6 +29,10 @@ export class InboxSubscription {
   /** The number of threads that wait, on all pages. */
   readonly total = signal(0);
   readonly error = signal<string | null>(null);
+  /** Rises when descriptions or timers of the rows have been read. */
+  readonly #version = signal(0);
+  readonly #descriptions = new ThreadDescriptions(() => this.#version.value++);
+  readonly #timers = new WaitingMachineTimers(() => this.#version.value++);
   readonly #refresher: Refresher<WaitingThreads>;
   readonly #poll: ReturnType<typeof setInterval>;
 
@@ -33,7 +41,13 @@ export class InboxSubscription {
     this.#refresher = new Refresher<WaitingThreads>({
       read: (signal) => listWaitingThreads(page * INBOX_PAGE_SIZE, INBOX_PAGE_SIZE, signal),
       take: ({ threads, total }) => {
-        this.rows.value = threads.flatMap(rowsOf);
+        const rows = threads.flatMap(rowsOf);
+        this.rows.value = rows;
+        this.#descriptions.setVisibleRows(threads);
+        const machines = rows.filter(
+          ({ question }) => question !== null && awaitedEventTypes(question) !== null,
+        );
+        void this.#timers.setThreads(machines.map(({ thread }) => thread));
         this.total.value = Math.max(total, page * INBOX_PAGE_SIZE + threads.length);
         this.error.value = null;
       },
@@ -45,6 +59,18 @@ export class InboxSubscription {
     this.#poll = setInterval(() => {
       if (!document.hidden) this.#refresher.poll();
     }, POLL_MS);
+  }
+
+  /** Returns the description of a row's thread; empty if it has none or it has not been read yet. */
+  descriptionOf({ thread }: InboxRow): string {
+    void this.#version.value;
+    return this.#descriptions.of(thread);
+  }
+
+  /** Returns the next timer of the machine that asks; undefined if it has none or it has not been read yet. */
+  nextTimerOf({ thread }: InboxRow): RunningTimer | undefined {
+    void this.#version.value;
+    return this.#timers.nextOf(thread);
   }
 
   refresh(): void {

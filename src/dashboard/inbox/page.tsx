@@ -20,6 +20,7 @@ import {
 } from "../live/answer-requests.ts";
 import { awaitedEventTypes, questionLine } from "../threads/event-answer.tsx";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
+import { type RunningTimer, NextMachineTimer } from "../threads/machine-timers.tsx";
 import { graphNameOf, threadTitle } from "../threads/thread-title.ts";
 import { type InboxRow, InboxSubscription, INBOX_PAGE_SIZE } from "./inbox-subscription.ts";
 
@@ -197,6 +198,8 @@ function QuestionList({ page, isTurned, onTurn }: QuestionListProps) {
             <Row
               key={row.key}
               row={row}
+              description={list.descriptionOf(row)}
+              timer={list.nextTimerOf(row)}
               isOpen={row.key === chosen?.key}
               isGone={isGone && row.key === chosen.key}
               takesFocus={() => takesFocus.current}
@@ -262,6 +265,10 @@ function focusField(row: HTMLElement | null): void {
 
 interface RowProps {
   readonly row: InboxRow;
+  /** The description of the thread, as in the list of threads; empty if it has none. */
+  readonly description: string;
+  /** The next timer of the machine that asks, if there is one. */
+  readonly timer: RunningTimer | undefined;
   readonly isOpen: boolean;
   /** Whether the row's question is no longer listed on this page. */
   readonly isGone: boolean;
@@ -271,7 +278,7 @@ interface RowProps {
   readonly onAnswered: () => void;
 }
 
-function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps) {
+function Row({ row, description, timer, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps) {
   const item = useRef<HTMLLIElement>(null);
   /** Whether the user has entered something. The form then stays rendered, hidden, while another row is open. */
   const [isEntered, setEntered] = useState(false);
@@ -281,8 +288,11 @@ function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps
     question === null
       ? "Paused (no question)"
       : questionLine(question.value, 400).replaceAll(/\*\*|`/g, "") || "Question without text";
+  const title = threadTitle(thread);
   // A thread without a title has the name of its graph as title, which is then shown once.
-  const names = new Set([threadTitle(thread), graphNameOf(thread.metadata) ?? threadTitle(thread)]);
+  const others = new Set([description, graphNameOf(thread.metadata) ?? title]);
+  others.delete(title);
+  others.delete("");
   return (
     <li ref={item} class={`card ${isOpen ? "open" : ""}`}>
       <button type="button" class="summary" aria-expanded={isOpen} onClick={onToggle}>
@@ -292,7 +302,14 @@ function Row({ row, isOpen, isGone, takesFocus, onToggle, onAnswered }: RowProps
         </span>
       </button>
       <p class="from dim">
-        {[...names].join(" · ")} · <a href={threadHref(id)}>thread …{idSuffix(id)}</a>
+        <strong>{title}</strong>
+        {[...others].map((one) => ` · ${one}`)} · <a href={threadHref(id)}>thread …{idSuffix(id)}</a>
+        {timer !== undefined && (
+          <>
+            {" · "}
+            <NextMachineTimer timer={timer} />
+          </>
+        )}
       </p>
       {isOpen && question === null && (
         <p>

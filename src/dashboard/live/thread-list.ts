@@ -32,7 +32,8 @@ export class ThreadList {
   #order: ThreadListOrder = "latest";
   #seen: readonly [from: number, to: number] = [0, 0];
   #rows: readonly [from: number, to: number] = [0, 0];
-  readonly #abouts = new ThreadDescriptions(() => this.version.value++);
+  /** The descriptions of the rows, and of other threads that a search has read. */
+  readonly descriptions = new ThreadDescriptions(() => this.version.value++);
   #abort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
@@ -70,7 +71,7 @@ export class ThreadList {
 
   /** Returns the description of a thread; empty if it has none or it has not been read yet. */
   aboutOf(row: ThreadRow): string {
-    return this.#abouts.of(row);
+    return this.descriptions.of(row);
   }
 
   filter(filter: ThreadListFilter, order: ThreadListOrder): void {
@@ -97,7 +98,7 @@ export class ThreadList {
     const [first, last] = this.#seen;
     this.#seen = seen;
     this.#rows = [from, to];
-    this.#tellAbouts();
+    this.#tellDescriptions();
     if (first === seen[0] && last === seen[1]) return;
     if (!this.#pages.has(seen[0]) || !this.#pages.has(seen[1])) this.#look();
   }
@@ -129,7 +130,7 @@ export class ThreadList {
         );
         this.#take(page, rows, total);
       }
-      this.#tellAbouts();
+      this.#tellDescriptions();
       this.error.value = null;
       this.#failures = 0;
     } catch (cause) {
@@ -153,10 +154,10 @@ export class ThreadList {
     this.#timer = setTimeout(() => this.#look(), wait);
   }
 
-  #tellAbouts(): void {
+  #tellDescriptions(): void {
     const [from, to] = this.#rows;
     const rows = Array.from({ length: to - from + 1 }, (_, i) => this.at(from + i));
-    this.#abouts.setVisibleRows(rows.filter((row) => row !== undefined));
+    this.descriptions.setVisibleRows(rows.filter((row) => row !== undefined));
   }
 
   /** Counts all matching threads, at the same time as the rows are read. */

@@ -109,18 +109,24 @@ export function stateText(state: unknown): string {
   return paths(state).join(", ");
 }
 
-/** Shows the questions of a waiting machine and, below them, its state. */
+/** Shows the questions of a waiting machine and, below them, its state, with its tags and meta if it has any. */
 export function WaitingMachineState({ value }: { readonly value: unknown }) {
   const { events: _, ...state } = value as JsonRecord;
+  const shown = Object.fromEntries(
+    Object.entries(state).filter(([name, one]) => (name !== "tags" && name !== "meta") || !isEmpty(one)),
+  );
   return (
     <>
       {metaQuestions(state).map(({ id, text }) => (
         <Markdown key={id} text={text} class="asked" />
       ))}
-      <JsonTree value={state} open={1} />
+      <JsonTree value={shown} open={1} />
     </>
   );
 }
+
+const isEmpty = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && Object.keys(value).length === 0;
 
 interface EventAnswerProps {
   readonly events: readonly PossibleEvent[];

@@ -44,8 +44,8 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
       const isSearched = words.length > 0 || filter.ids !== undefined;
       setSearched(isSearched ? "Searching…" : "");
       if (!isSearched) return list.filter(filter, order);
-      const { ids, limit } = await findThreadsByText(filter, words, search.signal);
-      setSearched(limit === null ? "" : SEARCH_LIMIT_TEXTS[limit]);
+      const { ids, limits } = await findThreadsByText(filter, words, list.descriptions, search.signal);
+      setSearched(limits.map((limit) => SEARCH_LIMIT_TEXTS[limit]).join(" "));
       list.filter({ ...filter, ids }, order);
     };
     const timer = setTimeout(
@@ -81,8 +81,8 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
         >
           <input
             type="search"
-            aria-label="Search threads: a title, the end of an ID, or name=value of their metadata"
-            placeholder="Title, ID or metadata name=value"
+            aria-label="Search threads: text that the list shows, the end of an ID, or name=value of their metadata"
+            placeholder="Text, ID or metadata name=value"
             value={text}
             onInput={({ currentTarget }) => want({ text: currentTarget.value })}
           />
