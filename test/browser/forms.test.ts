@@ -323,7 +323,7 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await page.waitForSelector('option:checked:has-text("order")', { state: "attached" });
     await page.keyboard.type("2");
     expect(await page.getByLabel("pieces").inputValue()).toBe("12");
-    expect(await page.evaluate("document.activeElement.inputMode")).toBe("decimal");
+    await expect.poll(() => page.evaluate("document.activeElement.inputMode")).toBe("decimal");
   });
 
   test("leave no empty thread behind when the server refuses the run", async () => {

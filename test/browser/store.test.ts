@@ -110,7 +110,7 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
     const fault = page.getByRole("dialog").getByRole("alert");
     await expect.poll(() => fault.allInnerTexts()).toEqual(["must be a number"]);
     await page.getByRole("button", { name: "Save" }).click();
-    expect(await page.evaluate("document.activeElement.id")).toBe("item-ttl");
+    await expect.poll(() => page.evaluate("document.activeElement.id")).toBe("item-ttl");
     await ttl.fill("0");
     await expect.poll(() => fault.allInnerTexts()).toEqual(["must be more than 0"]);
     await ttl.fill("1.5");

@@ -61,7 +61,7 @@ describe.skipIf(isMissing)("the runs of a thread in a real browser", { timeout: 
     await rows.first().getByRole("button", { name: "Delete" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
     await expect.poll(() => rows.count()).toBe(1);
-    expect(await page.evaluate("document.activeElement.className")).toBe("runs");
+    await expect.poll(() => page.evaluate("document.activeElement.className")).toBe("runs");
     expect(wrong).toEqual([]);
   });
   test.each([

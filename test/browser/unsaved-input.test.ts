@@ -83,7 +83,7 @@ describe.skipIf(isMissing)("unsaved input, in a real browser", { timeout: 60_000
     expect(await page.getByLabel("pieces").inputValue()).toBe("12");
     await page.getByRole("button", { name: "Back to the JSON text" }).click();
     await expect.poll(() => jsonField(page).inputValue()).toBe(broken);
-    expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("Input, as JSON");
+    await expect.poll(() => page.evaluate("document.activeElement.ariaLabel")).toBe("Input, as JSON");
     await json.click();
     await page.getByRole("button", { name: "Discard the JSON text" }).click();
     expect(await note.count()).toBe(0);
