@@ -125,10 +125,40 @@ export function newCronRequest(assistant: string, { fields, settings, input }: E
   };
 }
 
+/** The names of the time zones that the browser knows. */
+export const TIME_ZONES: readonly string[] = [
+  "UTC",
+  ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC"),
+];
+
+/** Returns the place of a time zone as people write it, such as `New York` for `America/New_York`. */
+export const placeOf = (zone: string): string => zone.slice(zone.lastIndexOf("/") + 1).replaceAll("_", " ");
+
+/**
+ * Returns the time zone that a text means: `America/New_York` for `New York` and for `america/new york`. A text that
+ * means none, or several, is returned unchanged: the server reports the error.
+ */
+function timeZoneOf(text: string): string {
+  if (isTimeZoneName(text)) return text;
+  const name = text.toLowerCase().replaceAll(/\s+/g, " ");
+  const found = TIME_ZONES.filter((zone) =>
+    [zone.replaceAll("_", " "), placeOf(zone)].some((one) => one.toLowerCase() === name),
+  );
+  return found.length === 1 ? (found[0] ?? text) : text;
+}
+
+function isTimeZoneName(text: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: text }).format(0) !== "";
+  } catch {
+    return false;
+  }
+}
+
 /** The schedule and the time zone as the API takes them. */
 export const cronTimesOf = ({ schedule, timezone }: CronFields): Pick<Cron, "schedule" | "timezone"> => ({
   schedule: schedule.trim(),
-  timezone: timezone.trim() === "" ? null : timezone.trim(),
+  timezone: timezone.trim() === "" ? null : timeZoneOf(timezone.trim()),
 });
 
 /**
