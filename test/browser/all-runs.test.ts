@@ -3,9 +3,12 @@ import { describe, expect, test } from "vitest";
 import { graph, list, messages, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { dial } from "../e2e/support/sockets.ts";
+import { ShiftedTime } from "../e2e/support/shifted-time.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
+
+const DAY_MS = 86_400_000;
 
 /** A graph that fails until the test repairs it. */
 function fragile() {
@@ -299,6 +302,53 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     expect(wrong).toEqual([]);
   });
 
+  test("runs are found by when they were created, from and to, in the time zone of the browser; Shift-click marks a range", async () => {
+    const { work } = fragile();
+    const time = new ShiftedTime();
+    const { url } = await serve({ graphs: { work }, ...time });
+    const thread = await newThread(url);
+    const began = Date.now();
+    for (let day = 0; day < 4; day++) {
+      await run(url, thread, day % 2 === 0 ? "good" : "bad");
+      time.advance(DAY_MS);
+    }
+    const local = (ms: number) =>
+      new Date(ms).toLocaleString("sv-SE", { timeZone: "Asia/Tokyo" }).replace(" ", "T").slice(0, 16);
+    const { page, wrong } = await opened(await browser({ timezoneId: "Asia/Tokyo" }), `${url}/#/runs`);
+    await expect.poll(() => statuses(page)).toEqual(["failed", "succeeded", "failed", "succeeded"]);
+    await page.getByLabel("Created", { exact: true }).selectOption("From … to …");
+    await page.getByLabel("Created from").fill(local(began + DAY_MS / 2));
+    await expect.poll(() => statuses(page)).toEqual(["failed", "succeeded", "failed"]);
+    await page.getByLabel("Created before").fill(local(began + 2.5 * DAY_MS));
+    await expect.poll(() => statuses(page)).toEqual(["succeeded", "failed"]);
+    const minute = 60_000;
+    const after = new Date(Math.floor((began + DAY_MS / 2) / minute) * minute).toISOString();
+    expect(new URLSearchParams(page.url().split("?")[1]).get("after")).toBe(after);
+    await page.reload();
+    await expect.poll(() => statuses(page)).toEqual(["succeeded", "failed"]);
+    expect(await page.getByLabel("Created from").inputValue()).toBe(local(began + DAY_MS / 2));
+    await page.getByLabel("Created before").fill(local(began));
+    await page.getByText("it ends before it begins").waitFor();
+    await page.getByLabel("Created from").fill("");
+    await page.getByLabel("Created before").fill(local(began + DAY_MS / 2));
+    await expect.poll(() => statuses(page)).toEqual(["succeeded"]);
+    await page.getByLabel("Created", { exact: true }).selectOption("Any time");
+    await expect.poll(() => statuses(page)).toHaveLength(4);
+    expect(page.url()).not.toMatch(/after|before/);
+
+    const boxes = page.getByLabel(/^Select run/);
+    const marked = () => boxes.evaluateAll((all) => all.map((box) => box.matches(":checked")));
+    await boxes.nth(3).click();
+    await boxes.nth(1).click({ modifiers: ["Shift"] });
+    expect(await marked()).toEqual([false, true, true, true]);
+    await boxes.nth(2).click({ modifiers: ["Shift"] });
+    expect(await marked()).toEqual([false, false, false, true]);
+    await boxes.nth(0).click();
+    expect(await marked()).toEqual([true, false, false, true]);
+    expect(await page.getByRole("group", { name: "Selected runs" }).innerText()).toContain("2 selected");
+    expect(wrong).toEqual([]);
+  });
+
   test("a row has at most two lines in a wide window; in a narrow one, no cell runs into another", async () => {
     const { work } = fragile();
     const asking = graph({
@@ -376,6 +426,33 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     await expect.poll(() => rows(page).count()).toBe(3);
     await page.getByRole("link", { name: "First page" }).click();
     await expect.poll(() => rows(page).count()).toBe(50);
+    expect(wrong).toEqual([]);
+  });
+
+  test("who goes back to the list finds the filter, and the rows where they were; another list begins at its top", async () => {
+    const { work } = fragile();
+    const { url } = await serve({ graphs: { work } });
+    const thread = await newThread(url);
+    for (let i = 0; i < 45; i++) await run(url, thread, "good");
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs?status=success`);
+    await expect.poll(() => rows(page).count()).toBe(45);
+    const scrolled = () => page.$eval("#main", ({ scrollTop }) => scrollTop);
+    const link = rows(page).nth(35).locator(".which a").first();
+    await link.scrollIntoViewIfNeeded();
+    const at = await scrolled();
+    expect(at).toBeGreaterThan(200);
+    await link.click();
+    await page.waitForURL(/#\/threads\/.*\/runs\//);
+    await page.getByText("succeeded").first().waitFor();
+    await rows(page).first().waitFor({ state: "detached" });
+    await page.goBack();
+    await expect.poll(() => rows(page).count()).toBe(45);
+    await expect.poll(scrolled).toBe(at);
+    expect(await page.getByLabel("Status", { exact: true }).inputValue()).toBe("success");
+    await page.getByLabel("Status", { exact: true }).selectOption("");
+    await page.waitForURL(/#\/runs$/);
+    await expect.poll(() => rows(page).count()).toBe(45);
+    await expect.poll(scrolled).toBe(0);
     expect(wrong).toEqual([]);
   });
 });

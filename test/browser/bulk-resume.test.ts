@@ -89,7 +89,7 @@ describe.skipIf(isMissing)("failed runs of many threads in a real browser", { ti
     await expect
       .poll(() => bar.innerText())
       .toContain(
-        "4 of 8 selected can be resumed. Skipped: 1 that did not fail, 1 whose thread has newer runs, 1 replaced by a later run of the same thread, 1 without a pending task.",
+        "4 of 8 selected can be resumed. Skipped: 1 that did not fail, 1 whose thread has gone on with newer runs, 1 whose thread is resumed from its latest run instead, 1 without a pending task.",
       );
     mend();
     await bar.getByRole("button", { name: "Resume" }).click();

@@ -162,6 +162,22 @@ describe.skipIf(isMissing)("the form for a cron, in a real browser", { timeout: 
     expect(await page.locator(".next-runs th").allInnerTexts()).toEqual([
       "Next runs in Europe/Berlin (your time zone)",
     ]);
+    await typeInto(page, "Schedule", "0 25 * * *");
+    await expect
+      .poll(() => describedBy(page, "Schedule"))
+      .toContain('the hour is wrong: "25". It takes 0 to 23');
+    await typeInto(page, "Schedule", "0 9 * * FRIDAY-ish");
+    await expect
+      .poll(() => describedBy(page, "Schedule"))
+      .toContain('the day of the week is wrong: "FRIDAY-ish"');
+    await typeInto(page, "Schedule", "0 9 1 1 *");
+    await typeInto(page, "Time zone", "New York");
+    await expect
+      .poll(() => page.locator(".next-runs th").allInnerTexts())
+      .toEqual(["Next runs in America/New_York", "Your time (Europe/Berlin)"]);
+    expect(await page.locator('datalist option[value="America/New_York"]').getAttribute("label")).toBe(
+      "New York",
+    );
     await typeInto(page, "Time zone", "Mars/Olympus");
     await expect.poll(() => describedBy(page, "Time zone")).toContain("is no IANA time zone");
     await typeInto(page, "Time zone", "Asia/Tokyo");

@@ -23,6 +23,7 @@ import { PAUSE_LABELS } from "../live/paused-run.ts";
 import { queueTimeMs, runDurationMs } from "../live/run-times.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { usePolling } from "../components/use-polling.ts";
+import { useScrollRestoration } from "../components/use-scroll-restoration.ts";
 import { REPEAT_SKIP_TEXTS, planRepeat } from "./bulk-repeat-plan.ts";
 import { RESUME_SKIP_TEXTS, resumeObstaclesByRun } from "./resume-obstacle.ts";
 import { applyRunAction, type ActionResult, type BulkRunAction } from "./run-actions.ts";
@@ -72,6 +73,8 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   const working = useSignal<Progress | null>(null);
   /** The runs that the last bulk action has started. */
   const started = useSignal<StartedRuns | null>(null);
+  /** The id of the run whose checkbox was clicked last. */
+  const lastClicked = useRef<string | null>(null);
   /** The time when the list was read, in epoch milliseconds by the page's clock. */
   const loadedAt = useRef(0);
 
@@ -107,7 +110,8 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     // begin when the list was read.
     const sinceLoad = new Date(loadedAt.current - CLOCK_DIFFERENCE_MS).toISOString();
     const isIndexed = filter.status !== undefined && filter.paused === undefined;
-    const since = newest ?? (isIndexed ? filter.created_after : sinceLoad);
+    const { created_after: from } = filter;
+    const since = newest ?? (isIndexed || (from !== undefined && from > sinceLoad) ? from : sinceLoad);
     const newer = since === undefined ? filter : { ...filter, created_after: since };
     const latest = await findRuns(newer, MAX_NEW_RUNS, null);
     const known = new Set(shown.map(({ run_id }) => run_id));
@@ -176,6 +180,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   };
 
   const shown = rows.value;
+  useScrollRestoration(shown !== null);
   if (shown === null)
     return error.value === null ? (
       <Loading isPadded />
@@ -187,9 +192,17 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   const selectable = shown.filter((run) => !deleted(run));
   const isAll = selectable.length > 0 && selectable.every(({ run_id }) => chosen.value.has(run_id));
   const isFiltered = [...query.keys()].some((name) => name !== "cursor");
-  const toggle = (id: string) => {
+  /** Selects or deselects a run; with Shift, all runs from the one that was clicked last to this one. */
+  const toggle = (id: string, isRange: boolean) => {
+    const ids = selectable.map(({ run_id }) => run_id);
+    const to = ids.indexOf(id);
+    const from = isRange ? ids.indexOf(lastClicked.current ?? id) : to;
+    lastClicked.current = id;
+    const changed = from < 0 ? [id] : ids.slice(Math.min(from, to), Math.max(from, to) + 1);
     const others = new Set(chosen.value);
-    if (!others.delete(id)) others.add(id);
+    for (const one of changed)
+      if (chosen.value.has(id)) others.delete(one);
+      else others.add(one);
     chosen.value = others;
   };
   return (
@@ -262,7 +275,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
                 outcome={started.value?.statuses.get(results.value.get(run.run_id)?.started?.run_id ?? "")}
                 isDeleted={deleted(run)}
                 isChosen={chosen.value.has(run.run_id)}
-                onChoose={() => toggle(run.run_id)}
+                onChoose={(isRange) => toggle(run.run_id, isRange)}
               />
             ))}
           </tbody>
@@ -356,7 +369,8 @@ interface RowProps {
   readonly outcome: ApiRunStatus | undefined;
   readonly isDeleted: boolean;
   readonly isChosen: boolean;
-  readonly onChoose: () => void;
+  /** `isRange`: whether all runs from the one that was clicked last are meant. */
+  readonly onChoose: (isRange: boolean) => void;
 }
 
 function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onChoose }: RowProps) {
@@ -372,7 +386,12 @@ function Row({ run, assistant, prices, result, outcome, isDeleted, isChosen, onC
           aria-label={`Select run ${id}`}
           checked={isChosen}
           disabled={isDeleted}
-          onChange={onChoose}
+          title="Shift-click selects all from the last clicked run to this one"
+          onMouseDown={(event) => {
+            // Shift-click would select the text between.
+            if (event.shiftKey) event.preventDefault();
+          }}
+          onClick={({ shiftKey }) => onChoose(shiftKey)}
         />
       </td>
       <td class="how">

@@ -5,13 +5,15 @@ const SETTLE_MS = 400;
 
 interface DebouncedSearchFieldProps {
   readonly label: string;
+  /** The type of the field. Default: `search`. */
+  readonly type?: "search" | "datetime-local";
   /** The filter that is applied now, as in the address. */
   readonly value: string;
   readonly onSettle: (value: string) => void;
 }
 
-/** A text field for a filter. Calls `onSettle` when the user pauses typing, or at once with Enter. */
-export function DebouncedSearchField({ label, value, onSettle }: DebouncedSearchFieldProps) {
+/** A field for a filter: a text or a time. Calls `onSettle` when the user pauses typing, or at once with Enter. */
+export function DebouncedSearchField({ label, type = "search", value, onSettle }: DebouncedSearchFieldProps) {
   const [text, setText] = useState(value);
   /**
    * The filter that this field last reported or received. If `value` differs, the address was changed by something
@@ -32,14 +34,16 @@ export function DebouncedSearchField({ label, value, onSettle }: DebouncedSearch
     const timer = setTimeout(() => apply(text), SETTLE_MS);
     return () => clearTimeout(timer);
   }, [text]);
-  return (
-    <input
-      type="search"
-      aria-label={label}
-      placeholder={label}
-      value={text}
-      onInput={({ currentTarget }) => setText(currentTarget.value)}
-      onKeyDown={({ key }) => key === "Enter" && apply(text)}
-    />
+  const common = {
+    "aria-label": label,
+    value: text,
+    onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) =>
+      setText(currentTarget.value),
+    onKeyDown: ({ key }: KeyboardEvent) => key === "Enter" && apply(text),
+  };
+  return type === "search" ? (
+    <input type="search" placeholder={label} {...common} />
+  ) : (
+    <input type="datetime-local" title={label} max="9999-12-31T23:59" {...common} />
   );
 }

@@ -1,10 +1,19 @@
 import { useSignal } from "@preact/signals";
 import { getDashboardSettings, listCrons } from "../api/client.ts";
 import { currentLocation, navigate } from "../app/page-location.ts";
+import { fromLocalTime, toLocalTime } from "../components/local-time.ts";
 import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { freeWords } from "../threads/thread-search-filter.ts";
-import { cronFilterValue, RUN_LIST_PERIODS, RUN_LIST_STATUSES, runListStatusText } from "./run-filter.ts";
+import {
+  cronFilterValue,
+  rangeTimeOf,
+  RUN_LIST_PERIODS,
+  RUN_LIST_STATUSES,
+  runListStatusText,
+  RANGE_PERIOD,
+} from "./run-filter.ts";
+import { BROWSER_TIME_ZONE } from "../crons/next-runs.tsx";
 import { AllRunsList } from "./all-runs-list.tsx";
 import { DebouncedSearchField } from "./debounced-search-field.tsx";
 
@@ -19,13 +28,13 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
   const { value: settings } = useResource(getDashboardSettings, []);
   const valueOf = (name: string) => query.get(name) ?? "";
   const chosen = useSignal<ReadonlySet<string>>(new Set());
-  const want = (name: string, value: string) =>
+  const want = (name: string, value: string) => {
+    const given = Object.fromEntries(currentLocation.peek().query);
+    // Another choice of the time drops the range.
+    const range = name === "since" ? { after: null, before: null } : {};
     // Clears the cursor, so that the list with the new filter begins at its newest run.
-    navigate(["runs"], {
-      ...Object.fromEntries(currentLocation.peek().query),
-      cursor: null,
-      [name]: value.trim(),
-    });
+    navigate(["runs"], { ...given, ...range, cursor: null, [name]: value.trim() });
+  };
   const stray = freeWords(valueOf("of"));
   const choice = (name: string, label: string, options: readonly (readonly [string, string])[]) => (
     <select
@@ -43,6 +52,15 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
   const text = (name: string, label: string) => (
     <DebouncedSearchField label={label} value={valueOf(name)} onSettle={(value) => want(name, value)} />
   );
+  const [after, before] = [rangeTimeOf(query, "after"), rangeTimeOf(query, "before")];
+  const time = (name: "after" | "before", label: string, value: string | undefined) => (
+    <DebouncedSearchField
+      label={label}
+      type="datetime-local"
+      value={value === undefined ? "" : toLocalTime(value)}
+      onSettle={(local) => want(name, local === "" ? "" : fromLocalTime(local))}
+    />
+  );
   return (
     <article class="page all-runs">
       <form class="pad" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -54,7 +72,15 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
         {choice("since", "Created", [
           ["", "Any time"],
           ...RUN_LIST_PERIODS.map(([name, label]) => [name, label] as const),
+          [RANGE_PERIOD, "From … to …"],
         ])}
+        {valueOf("since") === RANGE_PERIOD && (
+          <span class="range" role="group" aria-label={`Created, in ${BROWSER_TIME_ZONE}`}>
+            {time("after", "Created from", after)}
+            <span aria-hidden="true">–</span>
+            {time("before", "Created before", before)}
+          </span>
+        )}
         {choice("graph", "Graph", [["", "Any graph"], ...graphs.map((graph) => [graph, graph] as const)])}
         {choice("assistant", "Assistant", [
           ["", "Any assistant"],
@@ -72,6 +98,11 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
         ])}
         {text("error", "Error contains…")}
         {text("of", "Thread ID or metadata name=value")}
+        {after !== undefined && before !== undefined && after >= before && (
+          <p class="dim" role="status">
+            No run was created in this range: it ends before it begins.
+          </p>
+        )}
         {stray.length > 0 && (
           <p class="dim" role="status">
             “{stray.join(" ")}” is ignored: it is neither a complete ID nor name=value.

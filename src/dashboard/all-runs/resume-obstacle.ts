@@ -51,8 +51,8 @@ export const RESUME_SKIP_TEXTS: { readonly [O in ResumeObstacle]: string } = {
 /** For each obstacle, the words that follow the number of runs with this obstacle in {@link resumeSummary}. */
 const COUNT_TEXTS: { readonly [O in ResumeObstacle]: string } = {
   "not-failed": "that did not fail",
-  "gone-on": "whose thread has newer runs",
-  earlier: "replaced by a later run of the same thread",
+  "gone-on": "whose thread has gone on with newer runs",
+  earlier: "whose thread is resumed from its latest run instead",
   "no-step": "without a pending task",
   "no-thread": "whose thread is deleted",
 };

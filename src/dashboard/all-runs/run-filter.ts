@@ -14,6 +14,18 @@ export const RUN_LIST_PERIODS = [
 ] as const;
 
 /**
+ * The value of the query parameter `since` for a range of times. The range is in the parameters `after` and `before`:
+ * timestamps, each of which may be absent.
+ */
+export const RANGE_PERIOD = "range";
+
+/** Returns a timestamp of the range of times in a query; undefined if it is absent or no valid time. */
+export function rangeTimeOf(query: URLSearchParams, name: "after" | "before"): string | undefined {
+  const ms = query.get("since") === RANGE_PERIOD ? Date.parse(query.get(name) ?? "") : Number.NaN;
+  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
+}
+
+/**
  * The statuses by which a list of runs can be filtered. `paused` is no status of the API, which reports a paused run
  * as `success`.
  */
@@ -32,6 +44,9 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
   const { ids: [thread_id] = [], metadata } = threadFilterOf({ text: valueOf("of"), status: "", graph: "" });
   const { metadata: from, origin, without_metadata } = originFilterOf(valueOf("from"));
   const period = RUN_LIST_PERIODS.find(([name]) => name === valueOf("since"));
+  const created_after =
+    period === undefined ? rangeTimeOf(query, "after") : new Date(now - period[2]).toISOString();
+  const created_before = rangeTimeOf(query, "before");
   return {
     ...(status === "paused"
       ? { status: "success" as const, paused: true as const }
@@ -43,7 +58,8 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
     ...((metadata !== undefined || from !== undefined) && { metadata: { ...metadata, ...from } }),
     ...(origin !== undefined && { origin }),
     ...(without_metadata !== undefined && { without_metadata }),
-    ...(period !== undefined && { created_after: new Date(now - period[2]).toISOString() }),
+    ...(created_after !== undefined && { created_after }),
+    ...(created_before !== undefined && { created_before }),
   };
 }
 

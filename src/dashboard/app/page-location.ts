@@ -89,6 +89,9 @@ function positionOf(state: unknown): number | undefined {
   return typeof found === "number" ? found : undefined;
 }
 
+/** Returns a name for the current entry of the browser's history, which it has again when the user goes back to it. */
+export const currentHistoryEntry = (): string => `${position} ${currentLocation.peek().hash}`;
+
 /**
  * Sets {@link currentLocation} to the address that the browser shows. If this is a new entry of the browser's history,
  * stores a position in it.

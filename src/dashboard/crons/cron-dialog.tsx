@@ -28,12 +28,12 @@ import {
   newCronRequest,
   settingsOfCron,
   cronTimesOf,
+  placeOf,
+  TIME_ZONES,
 } from "./cron-fields.ts";
 import { BROWSER_TIME_ZONE, NextRuns } from "./next-runs.tsx";
 import { useSchedulePreview } from "./schedule-preview.ts";
 import { CronThreadLink, ThreadChoice, threadIdFaultOf } from "./thread-choice.tsx";
-
-const TIME_ZONES = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];
 
 interface CronDialogProps {
   /** The cron to edit; null to create one. */
@@ -365,7 +365,7 @@ interface TextFieldProps {
   readonly hint?: string;
   readonly isRequired?: boolean;
   readonly isCode?: boolean;
-  /** Suggested texts. */
+  /** Suggested time zones. */
   readonly options?: readonly string[];
   readonly onChange: (value: string) => void;
 }
@@ -401,9 +401,10 @@ function TextField({
         onInput={({ currentTarget }) => field.onChange(currentTarget.value)}
       />
       {options !== undefined && (
+        // Browsers search the labels, too.
         <datalist id={`${id}-list`}>
           {options.map((one) => (
-            <option key={one} value={one} />
+            <option key={one} value={one} label={placeOf(one)} />
           ))}
         </datalist>
       )}

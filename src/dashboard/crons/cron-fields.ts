@@ -1,6 +1,7 @@
 import { type Cron, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { differingMembers } from "../assistants/differing-members.ts";
 import { changedMetadata } from "../components/changed-metadata.ts";
+import { fromLocalTime, toLocalTime } from "../components/local-time.ts";
 import { EMPTY_RUN_DRAFT, type RunInputDraft } from "../threads/run-drafts.ts";
 import { messagesProperty } from "../threads/run-input.ts";
 import { requestFieldsOf, type RunSettings } from "../threads/run-options.tsx";
@@ -46,17 +47,10 @@ export function fieldsOfCron(cron: Cron | null): CronFields {
     timezone: cron.timezone ?? "",
     thread: cron.thread_id,
     onRunCompleted: cron.on_run_completed ?? "delete",
-    endTime: cron.end_time === null ? "" : localTimeOf(cron.end_time),
+    endTime: cron.end_time === null ? "" : toLocalTime(cron.end_time),
     metadata: cron.metadata,
     enabled: cron.enabled,
   };
-}
-
-/** Converts a timestamp to the value of a `datetime-local` field, which is in the browser's time zone. */
-function localTimeOf(iso: string): string {
-  const time = new Date(iso);
-  // `toISOString` formats in UTC. Shifting the time by the offset of the time zone makes it format the local time.
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 /**
@@ -65,10 +59,8 @@ function localTimeOf(iso: string): string {
  */
 export function cronEndTimeOf({ endTime }: CronFields, cron: Cron | null): string | null {
   if (endTime === fieldsOfCron(cron).endTime) return cron?.end_time ?? null;
-  if (endTime === "") return null;
-  const time = new Date(endTime);
   // An invalid time is sent as it is: the server reports the error.
-  return Number.isNaN(time.getTime()) ? endTime : time.toISOString();
+  return endTime === "" ? null : fromLocalTime(endTime);
 }
 
 /** Returns the options of a cron's runs as the form shows them. */
@@ -133,10 +125,40 @@ export function newCronRequest(assistant: string, { fields, settings, input }: E
   };
 }
 
+/** The names of the time zones that the browser knows. */
+export const TIME_ZONES: readonly string[] = [
+  "UTC",
+  ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC"),
+];
+
+/** Returns the place of a time zone as people write it, such as `New York` for `America/New_York`. */
+export const placeOf = (zone: string): string => zone.slice(zone.lastIndexOf("/") + 1).replaceAll("_", " ");
+
+/**
+ * Returns the time zone that a text means: `America/New_York` for `New York` and for `america/new york`. A text that
+ * means none, or several, is returned unchanged: the server reports the error.
+ */
+function timeZoneOf(text: string): string {
+  if (isTimeZoneName(text)) return text;
+  const name = text.toLowerCase().replaceAll(/\s+/g, " ");
+  const found = TIME_ZONES.filter((zone) =>
+    [zone.replaceAll("_", " "), placeOf(zone)].some((one) => one.toLowerCase() === name),
+  );
+  return found.length === 1 ? (found[0] ?? text) : text;
+}
+
+function isTimeZoneName(text: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: text }).format(0) !== "";
+  } catch {
+    return false;
+  }
+}
+
 /** The schedule and the time zone as the API takes them. */
 export const cronTimesOf = ({ schedule, timezone }: CronFields): Pick<Cron, "schedule" | "timezone"> => ({
   schedule: schedule.trim(),
-  timezone: timezone.trim() === "" ? null : timezone.trim(),
+  timezone: timezone.trim() === "" ? null : timeZoneOf(timezone.trim()),
 });
 
 /**

@@ -7,6 +7,15 @@ export interface Schedule {
   readonly timezone: string | null;
 }
 
+/** The fields of a schedule, each with the values that it takes. */
+const FIELDS = [
+  ["minute", "0 to 59"],
+  ["hour", "0 to 23"],
+  ["day of the month", "1 to 31, or L for the last"],
+  ["month", "1 to 12, or JAN to DEC"],
+  ["day of the week", "0 to 7, or SUN to SAT"],
+] as const;
+
 /** Names that stand for five fields. */
 const NAMED = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
 
@@ -27,7 +36,7 @@ export function nextSlot({ schedule, timezone }: Schedule, after: number): numbe
   try {
     cron = new Cron(schedule.trim(), { timezone: "UTC", paused: true });
   } catch (cause) {
-    throw invalidField("schedule", `is no cron expression: ${messageOf(cause)}`, cause);
+    throw invalidField("schedule", faultIn(fields) ?? `is no cron expression: ${messageOf(cause)}`, cause);
   }
   if (timezone === null) return slotOf(cron, after);
   if (!isTimezone(timezone)) throw noTimezone(timezone);
@@ -59,6 +68,28 @@ export function nextSlots(
     slot = nextSlot(schedule, slot);
   }
   return slots;
+}
+
+/** Says which field of a schedule is wrong; undefined if each would be valid in another schedule. */
+function faultIn(fields: readonly string[]): string | undefined {
+  const wrong = FIELDS.flatMap(([name, values], index) => {
+    const text = fields[index] ?? "";
+    const alone = FIELDS.map((_, i) => (i === index ? text : "*")).join(" ");
+    if (isPattern(alone)) return [];
+    const shown = JSON.stringify(text.slice(0, 100));
+    return [
+      `the ${name} is wrong: ${shown}. It takes ${values}; lists such as 1,3, ranges such as 1-3, steps such as */2, or * for all`,
+    ];
+  });
+  return wrong[0];
+}
+
+function isPattern(pattern: string): boolean {
+  try {
+    return new Cron(pattern, { timezone: "UTC", paused: true }) instanceof Cron;
+  } catch {
+    return false;
+  }
 }
 
 const noTimezone = (name: string) =>
