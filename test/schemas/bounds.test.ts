@@ -146,11 +146,16 @@ test.each<[string, (wide: object) => unknown]>([
   ],
   ["extract", (extract) => threadSearchSchema.parse({ extract })],
 ])("members of a map are counted before they are looked at: %s", (name, parse) => {
-  const wide = Object.fromEntries(many(100_000, (i) => [`k${i}`, ""]));
+  let looked = 0;
+  const wide = new Proxy(Object.fromEntries(many(100_000, (i) => [`k${i}`, ""])), {
+    get(members, member) {
+      looked++;
+      return Reflect.get(members, member) as unknown;
+    },
+  });
   expect(refusal(() => parse(wide)).fields[0]?.at).toContain(name);
-  // A copy of the object takes longer; a check of each member took five times as long.
-  const copy = shortest(() => Object.fromEntries(Object.entries(wide)));
-  expect(shortest(() => refusal(() => parse(wide)))).toBeLessThan(2 * copy);
+  // As many as are allowed, of 100,000.
+  expect(looked).toBeLessThan(2_000);
   parse({ a: "" });
   expect(refusal(() => parse({ a: 1 })).fields[0]?.at).toContain(`${name}.a`);
 });
