@@ -474,6 +474,16 @@ describe("the timers of a version that is missing", () => {
     expect(await back.status()).toBe("interrupted");
   });
 
+  test("fire without a restart, once a state update has named a version that the graph has", async () => {
+    const { first, on, thread } = await begun();
+    await (await first()).app.close();
+    const { app, client, values, runs } = await on(two, 1);
+    await expect.poll(() => app.complaints.join()).toMatch(/a timer cannot be started/);
+    await client.threads.updateState(thread(), { values: { __version__: "2", __state__: "green" } });
+    await expect.poll(values).toMatchObject({ turns: 1 });
+    await expect.poll(runs).toEqual(["success", "success"]);
+  });
+
   test("fire after an event has failed too", async () => {
     const { first, on, thread } = await begun();
     await (await first()).app.close();
