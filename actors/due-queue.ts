@@ -110,6 +110,15 @@ export class DueQueue {
     this.#timer = this.#deps.scheduler.after(Math.max(0, due - this.now), () => void this.startDue());
   }
 
+  /**
+   * Reports the time of an entry whose thread was changed. If the entry could not be started, it is tried again, because the change may have
+   * mended its thread.
+   */
+  scheduleAgain(entry: TimerOfThread): void {
+    this.#failed.delete(nameOf(entry));
+    this.schedule(entry.due);
+  }
+
   stop(): void {
     this.#stopped = true;
     this.#timer?.();

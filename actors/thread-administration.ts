@@ -31,7 +31,7 @@ export interface ThreadAdministrationOwner {
   /** Removes the thread from memory, and deletes or prunes it by `write`. */
   withoutActor(liveThread: LiveThread, write: () => Promise<void>): Promise<void>;
   settled(key: ThreadKey, run: string): Promise<unknown>;
-  scheduleTimer(thread: ThreadRecord): void;
+  scheduleTimer(key: ThreadKey, thread: ThreadRecord): void;
   /**
    * Called before the thread is to be deleted. Until the returned function is called, the end of each of
    * the thread's runs is reported together with `isDeleted`, which resolves with whether the thread was
@@ -72,7 +72,7 @@ export class ThreadAdministration implements ThreadOperations {
         assertPermitted(from, thread);
         return copied(thread, to.thread, now, metadata);
       });
-      this.#keeper.scheduleTimer(made);
+      this.#keeper.scheduleTimer(to, made);
       return made;
     });
   }

@@ -99,7 +99,7 @@ export class ThreadRegistry implements ThreadSystem, LiveThreadOwner {
       wake: (key) => this.#wake(key),
       withoutActor: (liveThread, write) => this.#withoutActor(liveThread, write),
       settled: (key, run) => this.settled(key, run),
-      scheduleTimer: (thread) => this.scheduleTimer(thread),
+      scheduleTimer: (key, thread) => this.scheduleTimer(key, thread),
       endsWithThread: (key, isDeleted) => {
         const name = threadMapKey(key);
         this.#deletions.set(name, isDeleted);
@@ -165,7 +165,7 @@ export class ThreadRegistry implements ThreadSystem, LiveThreadOwner {
     return this.#locks.withLock(threadMapKey(key), async () => {
       this.#refuseWhenDraining();
       const thread = await createThreadRecord(this.#deps, key, draft);
-      this.scheduleTimer(thread);
+      this.scheduleTimer(key, thread);
       return thread;
     });
   }
@@ -340,9 +340,9 @@ export class ThreadRegistry implements ThreadSystem, LiveThreadOwner {
 
   // --- notifications from live threads ---
 
-  scheduleTimer(thread: ThreadRecord): void {
+  scheduleTimer(key: ThreadKey, thread: ThreadRecord): void {
     const timer = nextTimer(thread);
-    if (timer !== null) this.#dueTimers.schedule(timer.due);
+    if (timer !== null) this.#dueTimers.scheduleAgain({ ...timer, key });
   }
 
   runQueued({ tenant }: ThreadKey, run: RunRecord, isTaken = false): void {

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import type { Interrupt, InterruptsByTask } from "../../src/model/interrupt.ts";
 import type { StopReason, RunRecord, TerminalStatus } from "../../src/model/run.ts";
-import { changeThread, type SettledState } from "../../src/model/thread.ts";
+import { changeThread, type SettledState, type ThreadRecord } from "../../src/model/thread.ts";
 import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
 import type { RunEnd } from "../thread-system-interface.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
@@ -130,7 +130,7 @@ function conclude(attempt: RunAttempt, verdict: Verdict, values: JsonObject | nu
           rest: verdict.rest,
           error: verdict.resting === undefined ? verdict.error : verdict.resting,
           checkpoint: head === null ? thread.checkpoint : head.id,
-          timers: head === null ? thread.timers : timersAt(head, thread.timers),
+          timers: timersAfter(attempt, head, thread.timers),
           interrupts: verdict.interrupts,
           next_event: run.seq_base + sink.next + EVENTS_PER_RUN_END,
           // A new interrupt changes the state too, although it is stored with the previous checkpoint. A refused answer
@@ -162,6 +162,21 @@ function conclude(attempt: RunAttempt, verdict: Verdict, values: JsonObject | nu
       () => undefined,
     );
   removeRunsOfProcessedEvents(liveThread, ended);
+}
+
+/**
+ * The thread's timers after a run. If the run should have sent the event of a timer, but the machine could not continue from its state,
+ * the timer becomes due again. The same check then refuses further runs for it until the graph can continue the machine.
+ */
+function timersAfter(
+  { id, root, run }: RunAttempt,
+  head: CheckpointHead | null,
+  before: ThreadRecord["timers"],
+): ThreadRecord["timers"] {
+  const hasFailedAtStart = root.failure?.error === "GraphChangedError" && !root.hasEntered;
+  const isUnsent = run.kwargs.timer !== undefined && hasFailedAtStart && head?.run_id !== id;
+  const timers = isUnsent ? timersWith(before, (timer) => timer.run === id, null) : before;
+  return head === null ? timers : timersAt(head, timers);
 }
 
 /**

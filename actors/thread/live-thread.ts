@@ -36,7 +36,7 @@ export interface LiveThreadOwner {
   /** Starts delayed runs when they are due. */
   readonly delayedRuns: DueQueue;
   /** Schedules the next timer of a thread, if it has one. Called when the record with the timer is stored. */
-  scheduleTimer(thread: ThreadRecord): void;
+  scheduleTimer(key: ThreadKey, thread: ThreadRecord): void;
   /**
    * Counts a run that waits to start. `isTaken`: the run was accepted earlier, so it is counted even if too many wait.
    * @throws ServiceError `server.busy` when too many runs wait
@@ -148,7 +148,7 @@ export class LiveThread {
     const stored = this.deps.journal.append(append).then(
       () => {
         if (--this.inFlight === 0) this.lastWrite = undefined;
-        if (thread.timers !== null) this.owner.scheduleTimer(thread);
+        if (thread.timers !== null) this.owner.scheduleTimer(this.key, thread);
       },
       (cause: unknown) => {
         this.inFlight--;

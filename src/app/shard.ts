@@ -170,7 +170,7 @@ export function createShard(deps: ShardDeps): Shard {
     interval: deps.threadExpiryInterval,
   });
   const lostRunEndRepair = new LostRunEndRepair({ ...parts, lostRunEnds: storage.lostRunEnds });
-  system.onTimer(createTimerHandler({ journal, runs: service.runs }));
+  system.onTimer(createTimerHandler({ engine, journal, runs: service.runs }));
   closers.add(
     () => sweeper.stop(),
     () => expiry.stop(),

@@ -35,6 +35,7 @@ export function combineEngines(
       update: (asked, ...rest) => of(asked.graph).engine.update(asked, ...rest),
       output: (graph) => of(graph).engine.output(graph),
       migratedQuestion: (graph, values) => of(graph).engine.migratedQuestion?.(graph, values) ?? null,
+      continuationError: (graph, ...rest) => of(graph).engine.continuationError?.(graph, ...rest) ?? null,
       refuses: (run, ...rest) => of(run.graph_id).engine.refuses(run, ...rest),
     },
     // Uses the executor of the engine that opened the run. A reload may have moved the graph's name to the other engine since

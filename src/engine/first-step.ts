@@ -36,7 +36,7 @@ import {
   type StoredTarget,
 } from "../graph/superstep.ts";
 import { hasAnswerOf, addAnswers, tasksWithSubgraphAnswers } from "./resume-answers.ts";
-import { migrateState, graphChangeError } from "./graph-migration.ts";
+import { migrateState, graphChangeError, machineContinuationError } from "./graph-migration.ts";
 import { isGiven, normalizeCommandUpdate, normalizeGoto } from "./command-input.ts";
 import { commitStep } from "./commit-step.ts";
 import { NULL_TASK_ID, type SuperstepState } from "./superstep-state.ts";
@@ -72,8 +72,12 @@ export function planFirstStep(superstep: SuperstepState): EngineStep {
       message: "The thread has no state to continue from: its first run needs an input",
     });
   }
-  if (isFork(superstep))
+  if (isFork(superstep)) {
+    // Checks the machine before the branch begins, so that the thread keeps its question if the check fails.
+    const machineError = machineContinuationError(superstep.definition, head, superstep.values);
+    if (machineError !== null) return superstep.failed(machineError);
     return fork(superstep, subgraphCheckpointsOf(superstep.run.kwargs.config.configurable));
+  }
   superstep.rerunAll = true;
   return continueStep(superstep, { rerun: idsOf(head.next), announce: true });
 }
@@ -165,6 +169,9 @@ function applyCommand(superstep: SuperstepState, command: Command): EngineStep {
     ({ name }) => name === START || definition.nodes.has(name),
   );
   superstep.updateValues(update);
+  // The update may name a version that the graph has.
+  const machineError = machineContinuationError(definition, superstep.head, superstep.values);
+  if (machineError !== null) return superstep.failed(machineError);
   if (superstep.isGraphChanged) {
     const error = graphChangeError(superstep, "state");
     if (error !== null) return superstep.failed(error);
@@ -267,6 +274,10 @@ function continueStep(
     superstep.markGraphChanged();
   }
   const all = [...head.next, ...commandTasks(superstep, head.id)];
+  // The update of the command may name a version that the graph has. If the machine cannot continue, the run's answer is not stored, so that
+  // the question stays open, and no later run gives the machine that answer.
+  const machineError = machineContinuationError(superstep.definition, head, superstep.values);
+  if (machineError !== null) return superstep.failed(machineError);
   const tasks = all.filter(({ id }) => {
     const taskWrites = superstep.pendingWrites.get(id);
     if (taskWrites === undefined || rerun.has(id)) return taskWrites?.result === undefined;

@@ -99,6 +99,21 @@ export function graphChangeError(superstep: SuperstepState, going: "step" | "sta
   };
 }
 
+/**
+ * The error with which a graph's machine cannot continue from a checkpoint; null if it can, or if the graph was not made from a machine.
+ * Checked before a run applies anything, so that the machine's question stays open if the check fails.
+ */
+export function machineContinuationError(
+  { machine, hash }: GraphDefinition,
+  head: CheckpointHead | null,
+  values: JsonObject,
+): PlainError | null {
+  // A machine that is done, or that has not begun, has nothing to continue.
+  if (machine === undefined || head === null || head.next.length === 0 || head.next[0]?.name === START)
+    return null;
+  return machine.continuationError(values, head.graph !== hash);
+}
+
 function describeChange({ head, run, definition }: StoredState): string {
   const made = head?.metadata["graph_id"];
   if (typeof made === "string" && made !== run.graph_id) {

@@ -8,6 +8,7 @@ import { definitionSchemas, subgraphsByPath } from "../graph/graph-schemas.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { NativeExecution } from "./native-execution.ts";
 import { SuperstepState } from "./superstep-state.ts";
+import { machineContinuationError } from "./graph-migration.ts";
 import { parseMachineRun, validateRun } from "./run-validation.ts";
 import { computeUpdatedState } from "./compute-state-update.ts";
 
@@ -38,6 +39,8 @@ export function createNativeEngine(registry: GraphRegistry, scheduler: Scheduler
       registry.has(graph) ? (registry.get(graph).machine?.acceptedEvents(values) ?? null) : null,
     migratedQuestion: (graph, values) =>
       registry.has(graph) ? (registry.get(graph).machine?.migratedQuestion(values) ?? null) : null,
+    continuationError: (graph, head, values) =>
+      registry.has(graph) ? machineContinuationError(registry.get(graph), head, values) : null,
     parseRun: (run, values) =>
       registry.has(run.graph_id)
         ? parseMachineRun(registry.get(run.graph_id), run, values, scheduler)

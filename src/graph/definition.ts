@@ -1,4 +1,4 @@
-import { ServiceError } from "../model/errors.ts";
+import { type PlainError, ServiceError } from "../model/errors.ts";
 import { md5Hex } from "../model/ids.ts";
 import type { GraphDrawing } from "../model/graph-drawing.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -86,6 +86,12 @@ export interface MachineParts {
    * migration or cannot be migrated.
    */
   migratedQuestion(values: JsonObject): QuestionAfterMigration | null;
+  /**
+   * The error with which the machine cannot continue from a state; null if it can, or if the state contains no machine. The graph lacks the
+   * version of the state, its migration fails, or the version no longer has the state. The last of these is only checked if `isChanged`:
+   * the graph has changed since the state was stored.
+   */
+  continuationError(values: JsonObject, isChanged: boolean): PlainError | null;
   /** The reason to refuse an event that the machine accepts in none of its states; undefined for other events. */
   refusesEvent(event: unknown): string | undefined;
   /** The events that the machine accepts while some of its invoked actors are running; null if none of them is running. */

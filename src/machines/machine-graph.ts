@@ -230,6 +230,8 @@ export function createMachineGraph(
           ? whyNotEvent(answer, versions, "takes")
           : refusesAnswer(answer, question),
       migratedQuestion: (values: JsonObject) => migratedQuestion(versions, values),
+      continuationError: (values: JsonObject, isChanged: boolean) =>
+        continuationError(versions, values, isChanged),
       refusesEvent: (event: unknown) => whyNotEvent(event, versions, "takes"),
       acceptedEvents: (values: JsonObject) => acceptedEvents(versions, values),
       writeFault: (write: JsonObject, values: () => JsonObject) => writeFault(versions, write, values),
@@ -468,6 +470,17 @@ function nextNodes(versions: MachineVersions, state: JsonObject) {
   // A machine that handles no event would wait forever, so the run ends. If the version of the state is missing, {@link WAIT_NODE} reports
   // that.
   return versions.find(version)?.accepted(snapshotOf(state)).events.length === 0 ? END : WAIT_NODE;
+}
+
+function continuationError(versions: MachineVersions, values: JsonObject, isChanged: boolean) {
+  if ((values[SNAPSHOT_KEY] ?? null) === null) return null;
+  try {
+    const { driver, state } = versions.at(values);
+    if (isChanged) driver.accepted(snapshotOf(state));
+    return null;
+  } catch (thrown) {
+    return toPlainError(thrown);
+  }
 }
 
 function acceptedEvents(versions: MachineVersions, values: JsonObject): AcceptedEvents | null {

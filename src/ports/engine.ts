@@ -293,6 +293,12 @@ export interface Engine {
    */
   migratedQuestion?(graph: string, values: JsonObject): QuestionAfterMigration | null;
   /**
+   * For a graph made from an XState machine: the error with which a run would fail, before it has applied anything, that continues the
+   * machine from a checkpoint. Null if the machine can continue. MUST NOT throw.
+   * @param values the state at the checkpoint
+   */
+  continuationError?(graph: string, head: CheckpointHead, values: JsonObject): PlainError | null;
+  /**
    * For a graph made from an XState machine that declares schemas: validates the run's input, or the events that answer the machine.
    * Resolves with the run's arguments, which have the results of the schemas as `parsed` if these differ from what was given. Undefined:
    * nothing has to be validated.

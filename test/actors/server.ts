@@ -116,6 +116,7 @@ export class Server {
     });
     const server = new Server(storage, scheduler, clock, random, system, runLogs, engine);
     const admitted = createTimerHandler({
+      engine,
       journal,
       runs: {
         start: (key, _request, options) =>

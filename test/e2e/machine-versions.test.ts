@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest";
 import { assign, createMachine, fromPromise, setup } from "xstate";
 import type { InlineGraph, MachineSnapshot } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { heldCalls } from "./support/latches.ts";
+import { gated, heldCalls } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
+import { ShiftedTime } from "./support/shifted-time.ts";
 import { get, post, postJson } from "./support/wire.ts";
 
 const connect = (lines[0] as (typeof lines)[number])[1];
@@ -40,9 +41,9 @@ async function serving(doc: unknown, data?: string) {
       send: (type: string) => wait({ command: { resume: { type } } }),
       fails: async (payload: object) => {
         const run = await client.runs.create(thread, "doc", payload as never);
-        await client.runs.join(thread, run.run_id).catch(() => undefined);
+        const result = await client.runs.join(thread, run.run_id).catch((thrown: unknown) => String(thrown));
         const { status } = await client.runs.get(thread, run.run_id);
-        return { status, record: await client.threads.get(thread) };
+        return { status, result, record: await client.threads.get(thread) };
       },
       mend: (values: object) => client.threads.updateState(thread, { values }),
     };
@@ -80,9 +81,10 @@ describe("a thread whose machine declares a version", () => {
 
   test("rests where the graph has another version alone: the error names both, and nothing is lost", async () => {
     const { fails, wait, values } = await waitingIn1(v2);
-    const { status, record } = await fails(SEND);
-    expect([status, record.status]).toEqual(["error", "error"]);
-    expect(JSON.stringify(record)).toMatch(
+    const { status, result, record } = await fails(SEND);
+    // The question is still open, so the thread waits for an answer.
+    expect([status, record.status]).toEqual(["error", "interrupted"]);
+    expect(JSON.stringify(result)).toMatch(
       /The machine of this thread has version \\"1\\", those of the graph have version \\"2\\"/,
     );
     expect(await values()).toMatchObject({ __version__: "1", __state__: "draft", title: "t" });
@@ -102,9 +104,9 @@ describe("a thread whose machine declares a version", () => {
     const bare = createMachine({ ...v1.config, version: undefined } as never);
     expect((await (await waitingIn1(bare)).fails(SEND)).status).toBe("error");
     const { fails } = await waitingIn1(v1, bare);
-    const { status, record } = await fails(SEND);
+    const { status, result } = await fails(SEND);
     expect(status).toBe("error");
-    expect(JSON.stringify(record)).toMatch(/has no version, those of the graph have version/);
+    expect(JSON.stringify(result)).toMatch(/has no version, those of the graph have version/);
     const both = await waitingIn1({ versions: [bare, v2] }, bare);
     expect(await both.send("SEND")).toMatchObject({ __state__: "sent" });
   });
@@ -157,11 +159,11 @@ describe("migrate", () => {
     });
     const first = await failing.fails(SEND);
     expect(first.status).toBe("error");
-    expect(JSON.stringify(first.record)).toMatch(/its migration to version \\"2\\" failed: no title/);
+    expect(JSON.stringify(first.result)).toMatch(/its migration to version \\"2\\" failed: no title/);
     const keeping = await waitingIn1({ versions: [v2], migrate: (snapshot: MachineSnapshot) => snapshot });
     const second = await keeping.fails(SEND);
     expect(second.status).toBe("error");
-    expect(JSON.stringify(second.record)).toMatch(/draft/);
+    expect(JSON.stringify(second.result)).toMatch(/draft/);
     expect(await keeping.values()).toMatchObject({ __version__: "1", __state__: "draft" });
   });
 
@@ -200,6 +202,320 @@ describe("migrate", () => {
       b: "result",
       a: null,
     });
+  });
+});
+
+describe("a question that was asked in a version that is missing now", () => {
+  /** A letter that counts the events that it has taken. */
+  const letter = (version: string | undefined, state = "draft") =>
+    createMachine({
+      id: "doc",
+      ...(version !== undefined && { version }),
+      context: { notes: 0 },
+      initial: state,
+      states: {
+        [state]: {
+          on: {
+            NOTE: { actions: assign({ notes: ({ context }) => context["notes"] + 1 }) },
+            SEND: "sent",
+          },
+        },
+        sent: { type: "final" },
+      },
+    } as never);
+  const [one, two] = [letter("1"), letter("2", "open")];
+  const migrate = (snapshot: MachineSnapshot) => ({ ...snapshot, value: "open" });
+
+  /** What a client sees of a thread, and a run for an event that it sends. */
+  const clientOf = ({ app, client }: Awaited<ReturnType<typeof serving>>, thread: string) => {
+    const path = `${app.url}/threads/${thread}`;
+    const json = async (of: string) => (await (await get(path + of)).json()) as Values;
+    const ended = async (run: string) => {
+      const result = await client.runs.join(thread, run).catch((thrown: unknown) => String(thrown));
+      return { status: (await client.runs.get(thread, run)).status, result };
+    };
+    const run = async (payload: object) => {
+      const { run_id } = await client.runs.create(thread, "doc", payload as never);
+      return ended(run_id);
+    };
+    return {
+      run,
+      event: async (type: string) => {
+        const { run_id } = await postJson<{ run_id: string }>(`${path}/events`, { type });
+        return ended(run_id);
+      },
+      asks: async () => ({
+        status: (await client.threads.get(thread)).status,
+        interrupts: await json("/interrupts"),
+        possible: await json("/events/possible"),
+      }),
+      values: async () => (await client.threads.get(thread)).values as Values,
+    };
+  };
+
+  /** A thread that waits in a machine; then servers with other graphs for it, one after the other. */
+  async function waiting(machine: unknown) {
+    const data = await directory();
+    let server = await serving(machine, data);
+    const { thread } = await server.begun();
+    return {
+      thread,
+      here: clientOf(server, thread),
+      next: async (graph: unknown) => {
+        await server.app.close();
+        server = await serving(graph, data);
+        return { ...clientOf(server, thread), server };
+      },
+    };
+  }
+
+  const failures = {
+    "an event": { command: { resume: { type: "NOTE" } } },
+    "a run without input": { input: null },
+    "an update of the context": { command: { update: { notes: 7 } } },
+    "an answer with an update": { command: { resume: { type: "NOTE" }, update: { notes: 7 } } },
+  };
+
+  test.each(Object.entries(failures))(
+    "stays open when %s fails: listed again, the version takes the next event, and not the failed one",
+    async (_name, payload) => {
+      const { here, next } = await waiting(one);
+      const asked = await here.asks();
+      expect(asked).toMatchObject({ status: "interrupted", possible: { state: "draft" } });
+      const without = await next(two);
+      const failed = await without.run(payload);
+      expect(failed.status).toBe("error");
+      expect(await without.asks()).toEqual(asked);
+      const back = await next({ versions: [one, two] });
+      expect(await back.asks()).toEqual(asked);
+      expect((await back.event("NOTE")).status).toBe("success");
+      expect(await back.values()).toMatchObject({ __version__: "1", __state__: "draft", notes: 1 });
+    },
+  );
+
+  test("stays open with a migration that is given later, which changes it to the question of the last version", async () => {
+    const { next } = await waiting(one);
+    const without = await next(two);
+    expect((await without.event("NOTE")).status).toBe("error");
+    const migrating = await next({ versions: [two], migrate });
+    expect(await migrating.asks()).toMatchObject({ possible: { state: "open", events: [{}, {}] } });
+    expect((await migrating.event("NOTE")).status).toBe("success");
+    expect(await migrating.values()).toMatchObject({ __version__: "2", __state__: "open", notes: 1 });
+  });
+
+  test.each([
+    ["the version is back", { versions: [one, two] }],
+    ["a migration is given", { versions: [two], migrate }],
+  ])("is asked again by a run without input once %s: the failed event is not taken", async (_name, graph) => {
+    const { next } = await waiting(one);
+    expect((await (await next(two)).event("NOTE")).status).toBe("error");
+    const back = await next(graph);
+    expect((await back.run({ input: null })).status).toBe("success");
+    expect(await back.asks()).toMatchObject({ status: "interrupted" });
+    expect(await back.values()).toMatchObject({ notes: 0 });
+    expect((await back.event("NOTE")).status).toBe("success");
+    expect(await back.values()).toMatchObject({ notes: 1 });
+  });
+
+  test("stays open when the migration fails", async () => {
+    const failing = () => {
+      throw new Error("no title");
+    };
+    const { here, next } = await waiting(one);
+    const asked = await here.asks();
+    const broken = await next({ versions: [two], migrate: failing });
+    expect((await broken.event("NOTE")).status).toBe("error");
+    expect(await broken.asks()).toEqual(asked);
+    expect((await (await next(one)).event("NOTE")).status).toBe("success");
+  });
+
+  test("stays open when the state of a machine without a version is gone", async () => {
+    const { here, next } = await waiting(letter(undefined));
+    const asked = await here.asks();
+    const changed = await next(letter(undefined, "open"));
+    const failed = await changed.event("NOTE");
+    expect([failed.status, JSON.stringify(failed.result)]).toEqual([
+      "error",
+      expect.stringContaining("draft"),
+    ]);
+    expect(await changed.asks()).toEqual(asked);
+    const back = await next(letter(undefined));
+    expect((await back.event("NOTE")).status).toBe("success");
+    expect(await back.values()).toMatchObject({ notes: 1 });
+  });
+
+  test("is answered by an answer whose update names a version that the graph has", async () => {
+    const { next } = await waiting(one);
+    const without = await next(two);
+    const update = { __version__: "2", __state__: "open" };
+    const sent = await without.run({ command: { resume: { type: "NOTE" }, update } });
+    expect(sent.status).toBe("success");
+    expect(await without.values()).toMatchObject({ __version__: "2", __state__: "open", notes: 1 });
+  });
+
+  test("stays open when a run from an earlier checkpoint fails: no branch begins", async () => {
+    const { here, next, thread } = await waiting(one);
+    expect((await here.event("NOTE")).status).toBe("success");
+    const asked = await here.asks();
+    const without = await next(two);
+    const history = await without.server.client.threads.getHistory(thread);
+    const waits = history.filter((state) => state.next.includes("xstate.wait"));
+    const { checkpoint_id } = waits.at(-1)?.checkpoint ?? {};
+    const failed = await without.run({ input: null, checkpoint: { checkpoint_id, checkpoint_ns: "" } });
+    expect(failed.status).toBe("error");
+    expect(await without.asks()).toEqual(asked);
+  });
+});
+
+test("promise actors of a version that is missing start again by a run without input, once it is back", async () => {
+  const { work, calls } = heldCalls<string>();
+  const working = (version: string) =>
+    setup({ actors: { work: fromPromise<string>(work) } }).createMachine({
+      id: "doc",
+      version,
+      context: { made: "" },
+      initial: "working",
+      states: {
+        working: {
+          on: { STOP: "done" },
+          invoke: {
+            src: "work",
+            onDone: { target: "done", actions: assign({ made: ({ event }) => event.output }) },
+          },
+        },
+        done: { type: "final" },
+      },
+    });
+  const data = await directory();
+  const first = await serving(working("1"), data);
+  const { thread_id } = await first.client.threads.create();
+  const { run_id } = await first.client.runs.create(thread_id, "doc", { input: {} });
+  await calls(1);
+  const queued = await postJson<{ run_id: string }>(`${first.app.url}/threads/${thread_id}/runs`, {
+    assistant_id: "doc",
+    input: null,
+    multitask_strategy: "enqueue",
+  });
+  await first.app.close(0);
+  const without = await serving(working("2"), data);
+  const statuses = async () => {
+    const { runs } = without.client;
+    return Promise.all([run_id, queued.run_id].map(async (id) => (await runs.get(thread_id, id)).status));
+  };
+  await expect.poll(statuses).toEqual(["error", "error"]);
+  await without.app.close();
+  const back = await serving({ versions: [working("1"), working("2")] }, data);
+  const again = await back.client.runs.create(thread_id, "doc", { input: null });
+  (await calls(2)).at(-1)?.open("result");
+  await back.client.runs.join(thread_id, again.run_id);
+  expect(await back.on(thread_id).values()).toMatchObject({
+    __version__: "1",
+    __state__: "done",
+    made: "result",
+  });
+});
+
+describe("the timers of a version that is missing", () => {
+  const MINUTE = 60_000;
+  const light = (version: string) =>
+    createMachine({
+      id: "doc",
+      version,
+      context: { turns: 0 },
+      initial: "green",
+      states: {
+        green: {
+          on: { NOTE: { actions: () => undefined } },
+          after: { [MINUTE]: { actions: assign({ turns: ({ context }) => context["turns"] + 1 }) } },
+        },
+      },
+    } as never);
+  const [one, two] = [light("1"), light("2")];
+  const migrate = (snapshot: MachineSnapshot) => snapshot;
+
+  async function begun() {
+    const data = await directory();
+    const on = async (graph: unknown, minutes: number, more: Graphs = {}) => {
+      const time = new ShiftedTime(minutes * MINUTE);
+      // The run of a timer waits while a run of another thread takes the only slot.
+      const limits = { concurrent: { all: 1, perTenant: Infinity, perGraph: {} } };
+      const app = await serve({ data, limits, graphs: { ...more, doc: graph } as Graphs, ...time });
+      const client = connect(app.url);
+      const runs = async () => (await client.runs.list(thread_id)).map(({ status }) => status).reverse();
+      const values = async () => (await client.threads.get(thread_id)).values as Values;
+      const status = async () => (await client.threads.get(thread_id)).status;
+      return { app, client, time, runs, values, status };
+    };
+    let thread_id = "";
+    const first = async (more: Graphs = {}) => {
+      const server = await on(one, 0, more);
+      ({ thread_id } = await server.client.threads.create());
+      await server.client.runs.wait(thread_id, "doc", { input: {} });
+      return server;
+    };
+    return { first, on, thread: () => thread_id };
+  }
+
+  test.each([
+    ["the version is listed again", { versions: [one, two] }],
+    ["a migration is given", { versions: [two], migrate }],
+  ])("stay when they fall due, and fire once %s", async (_name, graph) => {
+    const { first, on } = await begun();
+    await (await first()).app.close();
+    const without = await on(two, 1);
+    await expect
+      .poll(() => without.app.complaints.join())
+      .toMatch(/a timer cannot be started.*has version \\"1\\"/);
+    expect([await without.status(), await without.runs()]).toEqual(["interrupted", ["success"]]);
+    await without.app.close();
+    const back = await on(graph, 1);
+    await expect.poll(back.values).toMatchObject({ turns: 1 });
+    await expect.poll(back.runs).toEqual(["success", "success"]);
+    expect(await back.status()).toBe("interrupted");
+  });
+
+  test("fire without a restart, once a state update has named a version that the graph has", async () => {
+    const { first, on, thread } = await begun();
+    await (await first()).app.close();
+    const { app, client, values, runs } = await on(two, 1);
+    await expect.poll(() => app.complaints.join()).toMatch(/a timer cannot be started/);
+    await client.threads.updateState(thread(), { values: { __version__: "2", __state__: "green" } });
+    await expect.poll(values).toMatchObject({ turns: 1 });
+    await expect.poll(runs).toEqual(["success", "success"]);
+  });
+
+  test("fire after an event has failed too", async () => {
+    const { first, on, thread } = await begun();
+    await (await first()).app.close();
+    const without = await on(two, 0);
+    const { run_id } = await postJson<{ run_id: string }>(`${without.app.url}/threads/${thread()}/events`, {
+      type: "NOTE",
+    });
+    await without.client.runs.join(thread(), run_id).catch(() => undefined);
+    await without.app.close();
+    const back = await on({ versions: [one, two] }, 1);
+    await expect.poll(back.values).toMatchObject({ turns: 1 });
+    await expect.poll(back.runs).toEqual(["success", "error", "success"]);
+  });
+
+  test("fire once more when their run was queued before, and has failed", async () => {
+    const { first, on } = await begun();
+    const { held, waits } = gated();
+    const server = await first({ held });
+    const other = await server.client.threads.create();
+    await server.client.runs.create(other.thread_id, "held", { input: { name: "n" } });
+    await waits("n");
+    server.time.advance(MINUTE);
+    await expect.poll(server.runs).toEqual(["success", "pending"]);
+    await server.app.close(0);
+    const without = await on(two, 1);
+    await expect.poll(without.runs).toEqual(["success", "error"]);
+    await expect.poll(() => without.app.complaints.join()).toMatch(/a timer cannot be started/);
+    expect(await without.status()).toBe("interrupted");
+    await without.app.close();
+    const back = await on({ versions: [one, two] }, 1);
+    await expect.poll(back.values).toMatchObject({ turns: 1 });
+    await expect.poll(back.runs).toEqual(["success", "error", "success"]);
   });
 });
 
@@ -334,9 +650,9 @@ describe("a migration to a state that invokes an actor", () => {
     });
     const migrate = () => ({ value: "working", context: {} });
     const { fails } = await waitingIn1({ versions: [machine], migrate });
-    const { status, record } = await fails({ input: null });
+    const { status, result } = await fails({ input: null });
     expect(status).toBe("error");
-    expect(JSON.stringify(record)).toMatch(
+    expect(JSON.stringify(result)).toMatch(
       /\\"child\\" \(machine logic\) is invoked .* no child \\"inner\\"/,
     );
   });

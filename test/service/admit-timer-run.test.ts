@@ -8,15 +8,15 @@ const TIMER = { id: "t", due: 1 };
 test("of the timers of one tenant that are due at once a few are admitted together; those of another do not wait", async () => {
   const admitted: string[] = [];
   const ends: (() => void)[] = [];
-  const thread = { metadata: { assistant_id: "a" }, timers: [{ ...TIMER, run: null }] };
-  const journal = { thread: () => thread } as unknown as Pick<Journal, "thread">;
+  const thread = { checkpoint: null, metadata: { assistant_id: "a" }, timers: [{ ...TIMER, run: null }] };
+  const journal = { thread: () => thread } as unknown as Journal;
   const runs = {
     start: ({ tenant }: { readonly tenant: string }) => {
       admitted.push(tenant);
       return new Promise<void>((resolve) => ends.push(resolve));
     },
   } as unknown as Pick<Runs, "start">;
-  const take = createTimerHandler({ journal, runs });
+  const take = createTimerHandler({ engine: {}, journal, runs });
   const all = Array.from({ length: 6 }, (_, i) => take({ tenant: "one", thread: `${i}` }, TIMER));
   const other = take({ tenant: "two", thread: "0" }, TIMER);
   await new Promise(setImmediate);

@@ -121,7 +121,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   });
   const worker = new WebhookWorker({ ...parts, client: deps.client, policy, version: "simulated" });
   const firing = new CronWorker({ ...parts, cronStorage, crons: service.crons, runsOf: () => service.runs });
-  system.onTimer(createTimerHandler({ journal, runs: service.runs }));
+  system.onTimer(createTimerHandler({ engine, journal, runs: service.runs }));
   await system.recover();
   firing.start();
   void worker.start(new URL("http://self.test/"));
