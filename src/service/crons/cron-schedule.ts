@@ -20,8 +20,11 @@ const FIELDS = [
 const NAMED = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
 
 /**
- * The first slot (a time at which the schedule fires) after `after`, in epoch milliseconds; null when there is none. A slot in the hour
- * that is skipped in spring moves to the first moment after that hour. A slot in the hour that is repeated in autumn fires once.
+ * The first slot (a time at which the schedule fires) after `after`, in epoch milliseconds; null when there is none.
+ *
+ * If the schedule names single hours, a slot in the hour that is skipped in spring moves to the first moment after that hour, and a slot in
+ * the hour that is repeated in autumn fires once. If its hours are `*` or a range, it does not fire in the skipped hour, and fires in both
+ * repeated hours.
  * @throws ServiceError `validation.failed`
  */
 export function nextSlot({ schedule, timezone }: Schedule, after: number): number | null {
