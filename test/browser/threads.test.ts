@@ -218,6 +218,8 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     expect(requests).toHaveLength(1);
     expect(await page.innerText(".stray")).toBe("");
     await search.fill("");
+    // A reload shows what was looked for last, so each search has to be carried out before the next.
+    await expect.poll(async () => (await names(page)).length).toBeGreaterThan(1);
     await makeThreads(url, 900);
     // Nothing changed in the thread, so its description is still known; after a reload of the page it is not.
     await search.fill("oolong");
