@@ -36,8 +36,9 @@ export interface CallableServices extends ListingService {
 }
 
 /**
- * The names of the functions that other processes may call. They serve requests that concern several shards or the home shard, or that name
- * their thread only in the body. A request whose path or key names its shard is forwarded as HTTP instead.
+ * The names of the functions that other processes may call. They serve requests that concern several shards, the assistants (stored in one
+ * shard) or items of the store, or that name their thread only in the body. A request whose path or idempotency key selects one shard is
+ * forwarded as HTTP instead.
  */
 const CALLABLE: {
   readonly [Part in keyof CallableServices]: readonly (keyof CallableServices[Part] & string)[];

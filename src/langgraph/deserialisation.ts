@@ -5,8 +5,8 @@ import type { LangGraphLibrary } from "./user-library.ts";
 import { rememberCopy } from "./serialisation.ts";
 
 /**
- * Restores a copy of a value from the data that `serialise` has made of it. Objects get the library's classes again; an object whose class
- * is unknown becomes plain data. As long as the copy is not modified, `serialise` returns the identical data for it.
+ * Restores a copy of a value from the data that `serialise` has made of it. Objects get the library's classes again. As long as the copy is
+ * not modified, `serialise` returns the identical data for it. Exception: an object whose class is unknown becomes plain data.
  */
 export function deserialise(library: LangGraphLibrary, value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return value;

@@ -178,7 +178,7 @@ export class ActorTree {
 
   /**
    * Marks a restored actor and its children as started, because an earlier step started them.
-   * @throws an error if a stored child cannot be restored
+   * @throws an error if an active stored child has no logic any more, or if restoring a child has failed
    */
   #adopt(actor: XStateActor, stored: JsonObject): void {
     const step = this.#stepOf(actor);

@@ -252,7 +252,7 @@ class Members {
   }
 
   #put(name: string, value: unknown): void {
-    // Not assigned, because an assignment to `__proto__` would set the prototype.
+    // A member named `__proto__` is defined, because an assignment would set the prototype.
     if (name !== "__proto__") this.value[name] = value;
     else
       Object.defineProperty(this.value, name, {

@@ -19,9 +19,9 @@ export type NoEventsReason = "wait" | "end" | "cut" | DeletedDuringRead;
 /** A reader of events. It has a cursor, moves at its own pace, and does not slow down the writer. */
 export interface Reader {
   /**
-   * Returns the next events, in order, each exactly once, and moves the cursor past them. MUST NOT be called again before a returned
-   * promise has settled.
-   * @throws ServiceError `journal.damaged` if events are missing; it never skips them
+   * Returns the next events, in order, each exactly once, and moves the cursor past them. Events that have expired are left out. MUST NOT be
+   * called again before a returned promise has settled.
+   * @throws ServiceError `journal.damaged` if the storage finds stored events damaged; the reader does not skip these
    */
   next(): Eventually<ChunkSlice | NoEventsReason>;
   /** Sets the listener. After `next` has returned `wait`, the listener is called when `next` should be called again. */
