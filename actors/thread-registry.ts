@@ -18,7 +18,7 @@ import { admitAll } from "./batch-admission.ts";
 import { startDelayedRun } from "./thread/delayed-run.ts";
 import { deleteEndedRun } from "./thread/ended-run-deletion.ts";
 import { LiveThread, type LiveThreadOwner } from "./thread/live-thread.ts";
-import { runInputBytes } from "./thread/run-start.ts";
+import { runKwargsBytes } from "./thread/run-start.ts";
 import { createThreadActor } from "./thread/create-thread-actor.ts";
 import { updateThreadState } from "./thread/state-update.ts";
 import { createStatecharts, type Statecharts } from "./create-statecharts.ts";
@@ -346,7 +346,7 @@ export class ThreadRegistry implements ThreadSystem, LiveThreadOwner {
   }
 
   runQueued({ tenant }: ThreadKey, run: RunRecord, isTaken = false): void {
-    const queued = { tenant, bytes: runInputBytes(run) };
+    const queued = { tenant, bytes: runKwargsBytes(run) };
     if (!isTaken) this.#queuedRuns.checkRoom(queued);
     this.#queuedRuns.add(run.run_id, queued);
   }

@@ -104,7 +104,7 @@ function firstEvent(liveThread: LiveThread, run: RunRecord): Eventually<number> 
 }
 
 /** The bytes in memory of the arguments with which a run was created. */
-export const runInputBytes = ({ kwargs }: RunRecord): number => memorySizeOf(kwargs, Infinity);
+export const runKwargsBytes = ({ kwargs }: RunRecord): number => memorySizeOf(kwargs, Infinity);
 
 export const slotRequestOf = (liveThread: LiveThread, run: RunRecord) => ({
   run: run.run_id,
@@ -113,7 +113,7 @@ export const slotRequestOf = (liveThread: LiveThread, run: RunRecord) => ({
   bytes: {
     state: liveThread.record.state_bytes ?? 0,
     // The input of a queued run is not measured again: it was measured when the run was queued.
-    input: liveThread.owner.queuedInputBytes(run.run_id) ?? runInputBytes(run),
+    input: liveThread.owner.queuedInputBytes(run.run_id) ?? runKwargsBytes(run),
   },
 });
 

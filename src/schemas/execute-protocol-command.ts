@@ -6,7 +6,11 @@ import type { RunRequestWithoutAssistant, ThreadProtocol } from "../service/thre
 import { type RunRequest, withConfigurable } from "../service/run-draft.ts";
 import { dropNulls, type RawBody } from "./read-body.ts";
 import { failureDetailsOf } from "./error-to-response.ts";
-import { inputRespondSchema, protocolStateSchema, listCheckpointsParamsSchema } from "./protocol-schemas.ts";
+import {
+  inputRespondSchema,
+  protocolStateGetSchema,
+  listCheckpointsParamsSchema,
+} from "./protocol-schemas.ts";
 import { parseRunRequest } from "./run-request.ts";
 
 /** A command of the thread-centric protocol (version 2). Its parameters are not checked yet. */
@@ -72,7 +76,7 @@ export async function executeCommand(
       return { run_id, thread_id };
     }
     case "state.get": {
-      const { namespace = [], keys } = protocolStateSchema.parse(params);
+      const { namespace = [], keys } = protocolStateGetSchema.parse(params);
       return protocol.state(key, namespace.join("|"), keys);
     }
     case "state.listCheckpoints": {

@@ -15,7 +15,7 @@ export const inputRespondSchema = compileBodySchema(
   }),
 );
 
-export const protocolStateSchema = compileBodySchema(
+export const protocolStateGetSchema = compileBodySchema(
   Type.Object({
     namespace: Type.Optional(namespace),
     keys: Type.Optional(Type.Array(Type.String(), { maxItems: 1000 })),

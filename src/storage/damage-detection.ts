@@ -12,7 +12,7 @@ import { LevelDbFiles, type FoundDamage, type ManifestMark, readTextOrEmpty } fr
 import { DAMAGE_FILE, damageId, type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { keyLabel, rangeLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { droppedDataLines } from "./leveldb/dropped-data-lines.ts";
+import { droppedDataLines } from "./leveldb/dropped-data-log-lines.ts";
 import type { KeyRange } from "./leveldb/table-check.ts";
 import { QuarantinedData } from "./quarantine.ts";
 import { TableFileVerifier, type UnverifiedTables } from "./table-file-verifier.ts";

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { getDashboardSettings, listCrons } from "../api/client.ts";
 import { currentLocation, navigate } from "../app/page-location.ts";
-import { fromLocalTime, toLocalTime } from "../components/local-time.ts";
+import { fromDatetimeLocal, toDatetimeLocal } from "../components/datetime-local.ts";
 import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
 import { freeWords } from "../threads/thread-search-filter.ts";
@@ -57,8 +57,8 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
     <DebouncedSearchField
       label={label}
       type="datetime-local"
-      value={value === undefined ? "" : toLocalTime(value)}
-      onSettle={(local) => want(name, local === "" ? "" : fromLocalTime(local))}
+      value={value === undefined ? "" : toDatetimeLocal(value)}
+      onSettle={(local) => want(name, local === "" ? "" : fromDatetimeLocal(local))}
     />
   );
   return (

@@ -22,7 +22,7 @@ import {
 import {
   cronChanges,
   type CronFields,
-  draftOfStoredInput,
+  runDraftFromCronInput,
   cronEndTimeOf,
   fieldsOfCron,
   newCronRequest,
@@ -64,7 +64,7 @@ export function CronDialog({ cron, assistants, onSaved, onClose }: CronDialogPro
         <CronForm
           cron={cron}
           assistants={assistants}
-          draft={cron === null ? EMPTY_RUN_DRAFT : draftOfStoredInput(cron.payload["input"], schema)}
+          draft={cron === null ? EMPTY_RUN_DRAFT : runDraftFromCronInput(cron.payload["input"], schema)}
           onEdit={setEdited}
           onSaved={onSaved}
           onClose={onClose}

@@ -1,7 +1,7 @@
 import { type Cron, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { differingMembers } from "../assistants/differing-members.ts";
 import { changedMetadata } from "../components/changed-metadata.ts";
-import { fromLocalTime, toLocalTime } from "../components/local-time.ts";
+import { fromDatetimeLocal, toDatetimeLocal } from "../components/datetime-local.ts";
 import { EMPTY_RUN_DRAFT, type RunInputDraft } from "../threads/run-drafts.ts";
 import { messagesProperty } from "../threads/run-input.ts";
 import { requestFieldsOf, type RunSettings } from "../threads/run-options.tsx";
@@ -47,7 +47,7 @@ export function fieldsOfCron(cron: Cron | null): CronFields {
     timezone: cron.timezone ?? "",
     thread: cron.thread_id,
     onRunCompleted: cron.on_run_completed ?? "delete",
-    endTime: cron.end_time === null ? "" : toLocalTime(cron.end_time),
+    endTime: cron.end_time === null ? "" : toDatetimeLocal(cron.end_time),
     metadata: cron.metadata,
     enabled: cron.enabled,
   };
@@ -60,7 +60,7 @@ export function fieldsOfCron(cron: Cron | null): CronFields {
 export function cronEndTimeOf({ endTime }: CronFields, cron: Cron | null): string | null {
   if (endTime === fieldsOfCron(cron).endTime) return cron?.end_time ?? null;
   // An invalid time is sent as it is: the server reports the error.
-  return endTime === "" ? null : fromLocalTime(endTime);
+  return endTime === "" ? null : fromDatetimeLocal(endTime);
 }
 
 /** Returns the options of a cron's runs as the form shows them. */
@@ -86,7 +86,7 @@ const isFilled = (value: unknown): value is JsonRecord =>
  * Returns the stored input of a cron as a draft of the form. A single user message goes into the message field, other
  * values into the fields of the schema. If a value has no field, the whole input is shown as JSON.
  */
-export function draftOfStoredInput(input: unknown, schema: JsonSchema | null): RunInputDraft {
+export function runDraftFromCronInput(input: unknown, schema: JsonSchema | null): RunInputDraft {
   if (input === undefined || input === null) return EMPTY_RUN_DRAFT;
   if (!isJsonRecord(input)) return { ...EMPTY_RUN_DRAFT, isJson: true, json: JSON.stringify(input, null, 2) };
   const properties = schema?.properties;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { crc32c, findChecksum, maskChecksum, unmaskChecksum } from "../../../src/storage/leveldb/crc32c.ts";
 import { parseManifest } from "../../../src/storage/leveldb/manifest.ts";
-import { droppedDataLines } from "../../../src/storage/leveldb/dropped-data-lines.ts";
+import { droppedDataLines } from "../../../src/storage/leveldb/dropped-data-log-lines.ts";
 import { FormatError, ByteReader } from "../../../src/storage/leveldb/byte-reader.ts";
 import { unsnappy } from "../../../src/storage/leveldb/snappy.ts";
 import { damageIn, keyOf, levelDirectory, type LevelDirectory } from "./level-directory.ts";
