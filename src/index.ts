@@ -27,7 +27,7 @@ export {
   type To,
   type ToParent,
 } from "./graph/commands.ts";
-export { runTools, type ToolMessage } from "./graph/run-tools.ts";
+export { runTools, type ToolMessage } from "./graph/execute-tool-calls.ts";
 export { tool, type Tool } from "./graph/tool.ts";
 export type { Channel, State, StateSpec, Update } from "./graph/channel.ts";
 export type {

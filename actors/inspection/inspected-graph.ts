@@ -1,4 +1,4 @@
-import { chartValueOf } from "../../src/graph/active-chart-states.ts";
+import { chartValueOf } from "../../src/graph/chart-value-of-nodes.ts";
 import { START } from "../../src/graph/definition-checks.ts";
 import { END } from "../../src/graph/commands.ts";
 import type { JsonObject } from "../../src/model/json.ts";

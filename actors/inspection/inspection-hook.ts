@@ -1,7 +1,7 @@
 import { childActorsOf } from "../statechart-interpreter.ts";
 import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
 import { START } from "../../src/graph/definition-checks.ts";
-import { asStateValue } from "../../src/graph/active-chart-states.ts";
+import { asStateValue } from "../../src/graph/chart-value-of-nodes.ts";
 import type { Inspector, InspectScope, InspectedActor, InspectedEvent } from "../../src/ports/inspector.ts";
 import type { RunActorOutput, TaskInput, TaskOutput } from "../actor-events.ts";
 import type { LiveThread } from "../thread/live-thread.ts";

@@ -1,4 +1,4 @@
-import { asStateValue, chartValueOf } from "../graph/active-chart-states.ts";
+import { asStateValue, chartValueOf } from "../graph/chart-value-of-nodes.ts";
 import { START } from "../graph/definition-checks.ts";
 import { END } from "../graph/commands.ts";
 import type { JsonObject } from "../model/json.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createMachine } from "xstate";
 import { statechartOfGraph } from "../../src/graph/graph-as-statechart.ts";
-import { chartValueOf } from "../../src/graph/active-chart-states.ts";
+import { chartValueOf } from "../../src/graph/chart-value-of-nodes.ts";
 import { branch, END, graph, value } from "../../src/index.ts";
 import type { ChartState } from "../../src/model/statechart.ts";
 
