@@ -1,9 +1,11 @@
+import { Annotation, interrupt, START, StateGraph } from "@langchain/langgraph";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, messages } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
+import { served } from "../langgraph/support.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 
@@ -115,6 +117,27 @@ describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () 
     go();
     await page.locator(".composer").getByRole("alert").getByText("expected number").waitFor();
     expect(await field.inputValue()).toBe('"Tom"');
+    expect(wrong).toEqual([]);
+  });
+
+  test("a node that asks the same again, with the same id, gets an empty form", async () => {
+    const words = new StateGraph(Annotation.Root({ words: Annotation<unknown> }))
+      .addNode("ask", () => ({ words: [interrupt("Which word?"), interrupt("Which word?")] }))
+      .addEdge(START, "ask")
+      .compile();
+    const { url } = await serve({ langGraphs: await served({ words }) });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "words", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    const field = page.getByLabel("Answer", { exact: true });
+    await field.fill("warp");
+    await button(page, "Send answer").click();
+    await expect.poll(() => field.inputValue()).toBe("");
+    await field.fill("weft");
+    await button(page, "Send answer").click();
+    await page.getByRole("region", { name: "Start a run" }).waitFor();
+    const state = await (await get(`${url}/threads/${thread}/state`)).json();
+    expect(state).toMatchObject({ values: { words: ["warp", "weft"] } });
     expect(wrong).toEqual([]);
   });
 

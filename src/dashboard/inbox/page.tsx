@@ -15,6 +15,7 @@ import {
   refusedAnswerOf,
   findAnsweringRun,
   readPendingQuestions,
+  refusalOfText,
   sendAnswers,
   waitForAnswerOutcome,
 } from "../live/answer-requests.ts";
@@ -354,6 +355,7 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
   const [isDeleted, setDeleted] = useState(false);
   const [isSending, setSending] = useState(false);
   const questions = useResource(() => readPendingQuestions(id, [question.id]), [id]);
+  const refusal = useMemo(() => refusalOfText(questions.value?.refusal ?? null), [questions.value]);
   useEffect(() => {
     if (!isGone || isSending || isDeleted || refused !== null) return;
     const check = async () => {
@@ -382,9 +384,8 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
         const asked = [{ ...question, response_schema }];
         // If the run cannot be read, the answer was sent all the same.
         const outcome = await waitForAnswerOutcome(run, asked).catch(() => null);
-        const text = outcome?.refusal ?? null;
-        if (text !== null) refusal = { text, faults: [] };
-        else {
+        refusal = refusalOfText(outcome?.refusal ?? null);
+        if (refusal === null) {
           const link = { text: "Open run", href: runHref(id, run.run_id) };
           if (outcome?.hasFailed === true) showFailure("Answer sent, but the run failed.", link);
           else showNotice("Answer sent.", link);
@@ -433,7 +434,7 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
         questions={[{ ...question, response_schema }]}
         graph={graphNameOf(metadata)}
         isClosed={refused !== null || isDeleted}
-        refusal={questions.value?.refusal ?? null}
+        refusal={refusal}
         onAnswer={send}
       />
     </>

@@ -75,6 +75,10 @@ export function refusedAnswerOf(cause: unknown): RefusedAnswer | null {
   return { text: faults.map(answerFaultText).join("; "), faults };
 }
 
+/** Returns a refusal of which only the text is known, or null for null. */
+export const refusalOfText = (text: string | null): RefusedAnswer | null =>
+  text === null ? null : { text, faults: [] };
+
 /** Formats a fault as its path and its text. */
 export const answerFaultText = ({ at, text }: AnswerFault): string => (at === "" ? text : `${at}: ${text}`);
 

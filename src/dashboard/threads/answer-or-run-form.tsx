@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { createRun, getThread } from "../api/client.ts";
 import {
   type ApiInterrupt,
@@ -16,6 +16,7 @@ import {
   refusedAnswerOf,
   findAnsweringRun,
   readPendingQuestions,
+  refusalOfText,
   sendAnswers,
   waitForAnswerOutcome,
 } from "../live/answer-requests.ts";
@@ -66,39 +67,53 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const assistants = list.value ?? [];
   const [isOther, setOther] = useState(false);
   const { metadata = {} } = watch.record.value ?? {};
-  /**
-   * The run that gives the user's answers: its id, until it is known whether they are accepted; true while the run is
-   * being created; false if there is none.
-   */
-  const [answering, setAnswering] = useState<string | boolean>(false);
+  /** The user's latest answer; null if there is none. */
+  const [sent, setSent] = useState<SentAnswer | null>(null);
   const unfinished = watch.runs.value.filter((run) => !hasRunEnded(run));
   const isBusy = unfinished.length > 0;
+  const sentRun = watch.runs.value.find(({ run_id }) => run_id === sent?.runId);
+  const isSentRunEnded = sentRun !== undefined && hasRunEnded(sentRun);
+  /** Whether it is not known yet if the user's latest answer is accepted, and the user waits for that. */
+  const isSending = sent?.phase === "creating" || sent?.phase === "checking";
   // While the user's own answer is processed, the question and the input stay visible, because the user may have to
-  // correct the answer.
-  const isWaiting = answering === true || unfinished.every(({ run_id }) => run_id === answering);
-  const asked = isWaiting ? interruptsOf(state) : [];
-  /** The id of the run with the user's latest answer; null if there is none. */
-  const [sent, setSent] = useState<string | null>(null);
+  // correct the answer. After a refusal, the page may show the run as unfinished until its next read.
+  const isWaiting =
+    sent?.phase === "creating" ||
+    unfinished.every(({ run_id }) => run_id === sent?.runId && sent.phase !== "running");
+  const asked = useMemo(() => (isWaiting ? interruptsOf(state) : []), [isWaiting, state]);
   /** Whether the user has entered something into the form for an answer, and has not sent it. */
   const [isEntered, setEntered] = useState(false);
-  /** Whether the server has refused the user's latest answer, so that the question is still pending. */
-  const [isRefused, setRefused] = useState(false);
   /** The questions that the form for an answer has most recently shown. */
   const shown = useRef<ShownQuestions | null>(null);
+  /** The id of the latest run that has accepted an answer of the user. */
+  const accepted = useRef<string | null>(null);
   // Each pending question is read from the server, for the schema of its answer. If that fails, the user can enter the
   // answer as JSON.
   const ids = asked.map(({ id }) => id);
-  const key = ids.join();
+  // A node of LangGraph.js may ask several times with the same id.
+  const key = useMemo(() => JSON.stringify(asked.map(({ id, value }) => [id, value])), [asked]);
   // If somebody else answers, the form stays, because it contains what the user has entered.
-  const isHeld =
-    isEntered && (answering === false || isRefused) && shown.current !== null && shown.current.key !== key;
+  const isHeld = isEntered && !isSending && shown.current !== null && shown.current.key !== key;
+  // Read again when the run with the answer has ended, because it may have refused the answer.
+  const endedRun = isSentRunEnded ? sentRun.run_id : null;
   const questions = useResource(
     async () => ({
       key,
+      endedRun,
       ...(asked.length === 0 ? { list: [], refusal: null } : await readPendingQuestions(watch.id, ids)),
     }),
-    [key],
+    [key, endedRun],
   );
+  const isCurrent = questions.value?.key === key && questions.value.endedRun === endedRun;
+  const readRefusal = useMemo(() => refusalOfText(questions.value?.refusal ?? null), [questions.value]);
+  // The form that waits for a refusal shows its own.
+  const refusal = isCurrent && !isSending ? readRefusal : null;
+  const isLateRefusal = sent?.phase === "running" && sentRun?.status === "error" && refusal !== null;
+  useEffect(() => {
+    if (!isLateRefusal) return;
+    setSent({ ...sent, phase: "refused" });
+    setEntered(true);
+  }, [isLateRefusal]);
   // If the thread's assistant was deleted, the default assistant of its graph is used.
   const isDeleted =
     list.value !== undefined &&
@@ -106,7 +121,11 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const own = [isDeleted ? null : metadata["assistant_id"], metadata["graph_id"]].find(
     (one) => typeof one === "string",
   ) as string | undefined;
-  const start = (request: JsonRecord) => act(() => createRun(watch.id, request));
+  const start = (request: JsonRecord) =>
+    act(async () => {
+      await createRun(watch.id, request);
+      setSent(null);
+    });
   /** The questions that the run would drop, while the user is asked about them; otherwise null. */
   const [lost, setLost] = useState<{
     readonly questions: readonly ApiInterrupt[];
@@ -136,9 +155,8 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     });
   const answer = async (assistant: string, answers: JsonRecord): Promise<RefusedAnswer | null> => {
     let refusal: RefusedAnswer | null = null;
-    let isStarted = false;
-    setAnswering(true);
-    setRefused(false);
+    let runId: string | null = null;
+    setSent({ phase: "creating", runId });
     const isSent = await act(async () => {
       const run = await sendAnswers(watch.id, assistant, answers, shown.current?.since ?? null).catch(
         (cause: unknown) => {
@@ -147,20 +165,20 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
         },
       );
       if (run === undefined) return;
-      isStarted = true;
-      setAnswering(run.run_id);
-      setSent(run.run_id);
+      runId = run.run_id;
+      setSent({ phase: "checking", runId });
       watch.refresh();
       const outcome = await waitForAnswerOutcome(run, shown.current?.questions ?? []).catch(() => null);
-      const text = outcome?.refusal ?? null;
-      if (text !== null) refusal = { text, faults: [] };
+      refusal = refusalOfText(outcome?.refusal ?? null);
     });
     if (isSent && refusal === null) setEntered(false);
-    setRefused(refusal !== null);
-    // After a refusal by a run, `answering` keeps the run's id, because the page still shows this run as unfinished
-    // until its next read.
-    if (!isSent || !isStarted || refusal === null) setAnswering(false);
+    if (refusal !== null) setSent({ phase: "refused", runId });
+    else setSent(runId === null ? null : { phase: "running", runId });
     return refusal;
+  };
+  const discard = () => {
+    setEntered(false);
+    setSent(null);
   };
   // The state may be that of a run that the list of runs does not contain yet. The thread is then busy, not paused.
   const isPaused = isWaiting && state.next.length > 0 && watch.record.value?.status !== "busy";
@@ -175,8 +193,12 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
       })),
     };
   const form = shown.current;
+  const isAccepted = isSentRunEnded && sentRun.status !== "error";
+  if (isAccepted) accepted.current = sentRun.run_id;
+  // The next question may equal this one, and gets a new form all the same.
+  const formKey = `${form?.key} ${accepted.current}`;
   const runForm = (
-    <section class="composer" aria-label="Start a run">
+    <section key="run" class="composer" aria-label="Start a run">
       <RunForm
         assistants={assistants}
         // Before the list of assistants has been read, it is not known whether the thread's assistant still exists.
@@ -218,9 +240,9 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     return (
       <>
         <section class="composer asks" aria-label="Your unsent answer">
-          <AnsweredNote watch={watch} form={form} onDiscard={() => setEntered(false)} />
+          <AnsweredNote watch={watch} form={form} onDiscard={discard} />
           <InterruptAnswers
-            key={form.key}
+            key={formKey}
             questions={form.questions}
             graph={graphNameOf(metadata)}
             isClosed
@@ -233,58 +255,73 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     );
   const isAnswerable = isPaused && own !== undefined;
   const isAsked = isAnswerable && asked.length > 0;
-  const sentRun = watch.runs.value.find(({ run_id }) => run_id === sent);
-  // While the run with the answer is in progress, the thread has no question. The form for the answer is kept, after a
-  // while hidden, because the run may still refuse the answer.
-  const isAtWork = answering === true || (sent !== null && (sentRun === undefined || !hasRunEnded(sentRun)));
-  const isKept = !isAsked && isAtWork && form !== null;
-  const isKeptHidden = isKept && answering === false;
+  // The run with the answer may still refuse it. Until it is known to have accepted it, the form is kept, after a while
+  // hidden.
+  const isKept = !isAsked && sent !== null && !isAccepted && form !== null;
+  const isKeptHidden = isKept && !isSending;
+  const isStopped = isAnswerable && !isAsked && (!isKept || isKeptHidden);
+  const otherButton = (
+    <button type="button" class="quiet link" onClick={() => setOther(true)}>
+      Start another run instead
+    </button>
+  );
   return (
     <>
       {/* The form for an answer stays, hidden, behind the form for another run, so that it keeps what was entered. */}
-      {(isAnswerable || isKept) && (
+      {(isAsked || isKept) && (
         <section
           class="composer asks"
           hidden={isOther || isKeptHidden}
-          aria-label={isAsked || isKept ? "Waiting for an answer" : "Resume the thread"}
+          aria-label="Waiting for an answer"
           onInput={() => setEntered(isAsked)}
         >
-          {isAsked || isKept ? (
-            form === null || (isAsked && !isRead && form.key !== key) ? (
-              <Loading />
-            ) : (
-              <InterruptAnswers
-                key={form.key}
-                questions={form.questions}
-                graph={graphNameOf(metadata)}
-                refusal={questions.value?.refusal ?? null}
-                onAnswer={async (answers) => (own === undefined ? null : answer(own, answers))}
-              />
-            )
+          {form === null || (isAsked && !isRead && form.key !== key) ? (
+            <Loading />
           ) : (
-            <div class="bar">
-              <StoppedAt state={state} isFailed={watch.record.value?.status === "error"} />
-              <button type="button" onClick={onEdit}>
-                Edit state
-              </button>
-              <ActionButton class="primary" onAct={async () => own !== undefined && resume(own)}>
-                Resume
-              </ActionButton>
-            </div>
+            <InterruptAnswers
+              key={formKey}
+              questions={form.questions}
+              graph={graphNameOf(metadata)}
+              refusal={refusal}
+              onAnswer={async (answers) => (own === undefined ? null : answer(own, answers))}
+            />
           )}
-          <button type="button" class="quiet link" onClick={() => setOther(true)}>
-            Start another run instead
-          </button>
+          {otherButton}
         </section>
       )}
-      {(isOther || !(isAnswerable || isKept) || isKeptHidden) && runForm}
+      {isStopped && !isOther && (
+        <section class="composer asks" aria-label="Resume the thread">
+          <div class="bar">
+            <StoppedAt state={state} isFailed={watch.record.value?.status === "error"} />
+            <button type="button" onClick={onEdit}>
+              Edit state
+            </button>
+            <ActionButton class="primary" onAct={async () => own !== undefined && resume(own)}>
+              Resume
+            </ActionButton>
+          </div>
+          {otherButton}
+        </section>
+      )}
+      {(isOther || !(isAsked || isStopped || (isKept && !isKeptHidden))) && runForm}
     </>
   );
 }
 
+/** An answer that the user has sent. */
+interface SentAnswer {
+  /**
+   * `creating`: its run is being created. `checking`: the form waits a short time for a refusal. `running`: there was no
+   * refusal in this time; the run may still refuse the answer. `refused`: the question is still pending.
+   */
+  readonly phase: "creating" | "checking" | "running" | "refused";
+  /** The id of the run that gives the answer; null if it has not been created. */
+  readonly runId: string | null;
+}
+
 /** The questions that a form for an answer shows. */
 interface ShownQuestions {
-  /** The ids of the questions, joined by commas. */
+  /** Differs from that of other questions. */
   readonly key: string;
   /** When the thread asked the questions; null if this is not known. */
   readonly since: string | null;

@@ -29,8 +29,8 @@ interface AnswersProps {
   readonly graph: string | undefined;
   /** Whether it is too late for an answer. */
   readonly isClosed?: boolean;
-  /** Why the latest answer was refused, as a text; null if it was accepted, or if there was none. */
-  readonly refusal: string | null;
+  /** Why the latest answer was refused; null if it was accepted, or if there was none. */
+  readonly refusal: RefusedAnswer | null;
   /**
    * Called with the answers, by the ids of their questions. Resolves with null if they are accepted, and otherwise
    * with the reason.
@@ -46,7 +46,7 @@ export function InterruptAnswers({
   refusal: lastRefusal,
   onAnswer,
 }: AnswersProps) {
-  const [refusal, setRefusal] = useState<RefusedAnswer | null>(() => ofText(lastRefusal));
+  const [refusal, setRefusal] = useState(lastRefusal);
   const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(() => initial(questions));
   const [isSending, setSending] = useState(false);
   /** Whether the user has entered something that has not been sent. */
@@ -54,7 +54,7 @@ export function InterruptAnswers({
   // A run may refuse an answer long after it was sent. The form still contains the answer, which then counts as unsent.
   useEffect(() => {
     if (lastRefusal === null) return;
-    setRefusal(ofText(lastRefusal));
+    setRefusal(lastRefusal);
     setEdited(true);
   }, [lastRefusal]);
   const isMany = questions.length > 1;
@@ -142,8 +142,6 @@ export function InterruptAnswers({
     </form>
   );
 }
-
-const ofText = (text: string | null): RefusedAnswer | null => (text === null ? null : { text, faults: [] });
 
 /** Returns the initial answers: an empty object for each question whose form requires no value. */
 function initial(questions: readonly InterruptQuestion[]): ReadonlyMap<string, unknown> {
