@@ -179,7 +179,8 @@ export function createMachineGraph(
         const { update, work, machine } = transitionStep(versions, state, ctx);
         // Timers and actions contain values that the machine's code has made. Everything else can be stored as it is.
         if (machine.timers.length === 0 && machine.actions.length === 0) machine[STORABLE] = true;
-        live.retain(ctx.runId, new Set(work.map(keyOf)));
+        if (work.length === 0) live.stop(ctx.runId);
+        else live.retain(ctx.runId, new Set(work.map(keyOf)));
         return update;
       },
       [WAIT_NODE]: async (stored: JsonObject, ctx: Ctx) => {

@@ -105,7 +105,7 @@ export class RunningPromiseActors {
 
   /** Stops all actors of a run, because the run is over. */
   stop(run: string): void {
-    this.retain(run, new Set());
+    this.retain(run, NO_KEYS);
   }
 
   #of(run: string): RunActors {
@@ -120,6 +120,8 @@ export class RunningPromiseActors {
     if (actors?.size === 0) this.#runs.delete(run);
   }
 }
+
+const NO_KEYS: ReadonlySet<string> = new Set();
 
 function begun(start: Awaiting["start"]): ActorAtWork {
   const kept: unknown[] = [];

@@ -83,8 +83,10 @@ function deriveChannelRef(channel: string, derivation: Derivation): Eventually<v
       derivation.refs = withoutMember(refs, channel);
       break;
     case "set":
-      // Every array is stored as a list, so that later items can be appended to it.
-      if (Array.isArray(change.value)) refs[channel] = begin(draft, ns, channel, at, 0, change.value);
+      // An array with items is stored as a list, so that later items can be appended to it. An empty one needs no list: the first items
+      // that are appended to it start one.
+      if (Array.isArray(change.value) && change.value.length > 0)
+        refs[channel] = begin(draft, ns, channel, at, 0, change.value);
       else if (isSmall(change.value)) refs[channel] = { kind: "small", value: change.value };
       else {
         draft.put(channelValueKey(draft.head.prefix, ns, channel, at), change.value);
