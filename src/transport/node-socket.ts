@@ -1,5 +1,6 @@
 import type { WebSocket } from "ws";
 import type { Socket } from "../ports/transport.ts";
+import { SocketListeners } from "./socket-listeners.ts";
 import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./transport-limits.ts";
 
 /** The number of unsent bytes above which `send` reports backpressure. */
@@ -7,26 +8,24 @@ const BACKPRESSURE_BYTES = 64 * 1024;
 
 const nothing = () => undefined;
 
-export class NodeSocket implements Socket {
+export class NodeSocket extends SocketListeners implements Socket {
   /** Whether the client has sent anything since the last ping. */
   alive = true;
   readonly #raw: WebSocket;
   #blocked = false;
-  #onDrain: () => void = nothing;
-  #onMessage: (message: Uint8Array | string) => void = nothing;
-  #onClose: () => void = nothing;
 
   constructor(raw: WebSocket) {
+    super();
     this.#raw = raw;
     raw.on("message", (data: Buffer, isBinary) => {
       this.alive = true;
       if (data.length > MAX_MESSAGE_BYTES) return this.close(...MESSAGE_TOO_LONG);
-      this.#onMessage(isBinary ? data : data.toString());
+      this.messageListener(isBinary ? data : data.toString());
     });
     raw.on("pong", () => (this.alive = true));
     // The error needs no handling here, because the event `close` always follows.
     raw.on("error", nothing);
-    raw.on("close", () => this.#onClose());
+    raw.on("close", () => this.closeListener());
   }
 
   send(message: Uint8Array | string): boolean {
@@ -47,22 +46,6 @@ export class NodeSocket implements Socket {
     return this.#raw.readyState === this.#raw.OPEN && !this.#blocked;
   }
 
-  onDrain(listener: () => void): void {
-    this.#onDrain = listener;
-  }
-
-  onMessage(listener: (message: Uint8Array | string) => void): void {
-    this.#onMessage = listener;
-  }
-
-  onClose(listener: () => void): void {
-    const earlier = this.#onClose;
-    this.#onClose = () => {
-      earlier();
-      listener();
-    };
-  }
-
   close(code: number, reason: string): void {
     this.#raw.close(code, reason);
   }
@@ -77,6 +60,6 @@ export class NodeSocket implements Socket {
   readonly #sent = (): void => {
     if (!this.#blocked || this.#raw.bufferedAmount > 0) return;
     this.#blocked = false;
-    this.#onDrain();
+    this.drainListener();
   };
 }

@@ -1,5 +1,6 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
+import { SocketListeners } from "./socket-listeners.ts";
 import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./transport-limits.ts";
 
 /**
@@ -16,19 +17,15 @@ export interface RawSocket {
 /** The value that `send` of uWebSockets.js returns for a message that was sent completely. */
 const SENT = 1;
 
-const nothing = () => undefined;
-
-export class UwsSocket implements Socket {
+export class UwsSocket extends SocketListeners implements Socket {
   readonly #raw: RawSocket;
   readonly #scheduler: Scheduler;
   #open = true;
   #blocked = false;
   #due = false;
-  #onDrain: () => void = nothing;
-  #onMessage: (message: Uint8Array | string) => void = nothing;
-  #onClose: () => void = nothing;
 
   constructor(raw: RawSocket, scheduler: Scheduler) {
+    super();
     this.#raw = raw;
     this.#scheduler = scheduler;
   }
@@ -49,22 +46,6 @@ export class UwsSocket implements Socket {
     return this.#open && !this.#blocked;
   }
 
-  onDrain(listener: () => void): void {
-    this.#onDrain = listener;
-  }
-
-  onMessage(listener: (message: Uint8Array | string) => void): void {
-    this.#onMessage = listener;
-  }
-
-  onClose(listener: () => void): void {
-    const earlier = this.#onClose;
-    this.#onClose = () => {
-      earlier();
-      listener();
-    };
-  }
-
   close(code: number, reason: string): void {
     if (this.#open) this.#raw.end(code, reason);
   }
@@ -75,7 +56,7 @@ export class UwsSocket implements Socket {
     if (message.byteLength > MAX_MESSAGE_BYTES) return this.close(...MESSAGE_TOO_LONG);
     // Copied, because the message is only valid during this call.
     const copy = Buffer.from(new Uint8Array(message));
-    this.#onMessage(isBinary ? copy : copy.toString());
+    this.messageListener(isBinary ? copy : copy.toString());
   }
 
   /**
@@ -90,13 +71,13 @@ export class UwsSocket implements Socket {
 
   closed(): void {
     this.#open = false;
-    this.#onClose();
+    this.closeListener();
   }
 
   readonly #notify = (): void => {
     this.#due = false;
     if (!this.#open || this.#raw.getBufferedAmount() > 0) return;
     this.#blocked = false;
-    this.#onDrain();
+    this.drainListener();
   };
 }

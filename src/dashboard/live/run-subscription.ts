@@ -1,14 +1,13 @@
 import { signal } from "@preact/signals";
 import { findRuns, getStateHistory, getRun, getThread, listRuns } from "../api/client.ts";
 import { type FoundRun, hasRunEnded, type Run, type Thread, type ThreadState } from "../api/records.ts";
-import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
-import { ApiKeyRequired, isNotFound, isTransient } from "../api-errors.ts";
 import { EventLog } from "./event-log.ts";
 import { RenderVersion } from "./render-version.ts";
 import { traceFromHistory } from "./trace-from-history.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
+import { reportReadFailure } from "./report-read-failure.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 import { findQuestionOutcome, type QuestionOutcome, questionsAskedIn } from "./question-outcome.ts";
 import { findRepeatObstacle, type RepeatObstacle } from "./repeat-obstacle.ts";
@@ -110,7 +109,7 @@ export class RunSubscription {
     this.#records = new Refresher({
       read: () => this.#read(),
       take: (found) => this.#show(found),
-      onError: (cause) => this.#fail(cause),
+      onError: (cause) => reportReadFailure(this, cause),
     });
     this.#poll = setInterval(() => {
       const run = this.run.peek();
@@ -228,14 +227,6 @@ export class RunSubscription {
     if (stream === "ended" && this.trace.tasks.size === 0 && this.trace.steps.length === 0)
       this.#history ??= this.#readHistory();
     this.changes.increment();
-  }
-
-  #fail(cause: unknown): void {
-    if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
-    // The server has said before that the run does not exist. A temporary error does not change that.
-    if (this.isMissing.peek() && isTransient(cause)) return;
-    this.isMissing.value = isNotFound(cause);
-    this.error.value = errorMessage(cause);
   }
 
   #take(event: StreamEvent, text: string): void {

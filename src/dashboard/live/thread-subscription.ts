@@ -1,13 +1,12 @@
 import { computed, signal } from "@preact/signals";
 import { deleteThread, getShortenedState, getStateWithoutValues, getThread } from "../api/client.ts";
 import { hasRunEnded, isJsonRecord, type Run, type ShortenedState, type Thread } from "../api/records.ts";
-import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
-import { ApiKeyRequired, isNotFound, isTransient } from "../api-errors.ts";
 import { EventLog } from "./event-log.ts";
 import { RenderVersion } from "./render-version.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
+import { reportReadFailure } from "./report-read-failure.ts";
 import { NO_RUNS, readThreadRuns, type ThreadRuns } from "./read-thread-runs.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
@@ -90,7 +89,7 @@ export class ThreadSubscription {
     this.#records = new Refresher<Records>({
       read: (signal) => this.#read(signal),
       take: (found) => this.#show(found),
-      onError: (cause) => this.#fail(cause),
+      onError: (cause) => reportReadFailure(this, cause),
     });
     const isReported = () => this.feed.state.peek() === "open" && this.runs.peek().every(hasRunEnded);
     this.#polls = [
@@ -225,14 +224,6 @@ export class ThreadSubscription {
       if (run !== latest) this.traces.delete(run.run_id);
     }
     this.changes.increment();
-  }
-
-  #fail(cause: unknown): void {
-    if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
-    // After a temporary error, it is still not known whether the thread exists.
-    if (this.isMissing.peek() && isTransient(cause)) return;
-    this.isMissing.value = isNotFound(cause);
-    this.error.value = errorMessage(cause);
   }
 
   #take(event: StreamEvent, text: string): void {
