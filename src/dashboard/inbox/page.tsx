@@ -10,12 +10,12 @@ import { idSuffix } from "../components/one-line-text.ts";
 import { useKeyPress } from "../components/use-key-press.ts";
 import { useResource } from "../components/use-resource.ts";
 import {
-  AlreadyAnswered,
-  type RefusedAnswer,
-  refusedAnswerOf,
+  AlreadyAnsweredError,
+  type AnswerRefusalReason,
+  answerRefusalOf,
   findAnsweringRun,
   readPendingQuestions,
-  refusalOfText,
+  refusalWithText,
   sendAnswers,
   waitForAnswerOutcome,
 } from "../live/answer-requests.ts";
@@ -351,22 +351,22 @@ interface AnswerProps {
  */
 function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerProps) {
   const { thread_id: id, metadata, state_updated_at: since } = row.thread;
-  const [refused, setRefused] = useState<AlreadyAnswered | null>(null);
+  const [refused, setRefused] = useState<AlreadyAnsweredError | null>(null);
   const [isDeleted, setDeleted] = useState(false);
   const [isSending, setSending] = useState(false);
   const questions = useResource(() => readPendingQuestions(id, [question.id]), [id]);
-  const refusal = useMemo(() => refusalOfText(questions.value?.refusal ?? null), [questions.value]);
+  const refusal = useMemo(() => refusalWithText(questions.value?.refusalText ?? null), [questions.value]);
   useEffect(() => {
     if (!isGone || isSending || isDeleted || refused !== null) return;
     const check = async () => {
       const { interrupts } = await getThread(id);
       // The question is still pending, but has moved to the previous page, because an older question was answered.
       if (Object.values(interrupts).some((list) => list.some((one) => one.id === question.id))) return;
-      setRefused(new AlreadyAnswered(await findAnsweringRun(id, [question.id], since)));
+      setRefused(new AlreadyAnsweredError(await findAnsweringRun(id, [question.id], since)));
     };
     check().catch((cause: unknown) => {
       if (isNotFound(cause)) setDeleted(true);
-      else setRefused(new AlreadyAnswered(undefined));
+      else setRefused(new AlreadyAnsweredError(undefined));
     });
   }, [isGone, isSending]);
   const { response_schema = null } = questions.value?.list.find((one) => one.id === question.id) ?? {};
@@ -375,8 +375,8 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
     if (isRead && isOpen) onReady();
   }, [isRead, isOpen]);
   const assistant = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string");
-  const send = async (answers: Readonly<Record<string, unknown>>): Promise<RefusedAnswer | null> => {
-    let refusal: RefusedAnswer | null = null;
+  const send = async (answers: Readonly<Record<string, unknown>>): Promise<AnswerRefusalReason | null> => {
+    let refusal: AnswerRefusalReason | null = null;
     setSending(true);
     await runAction(async () => {
       try {
@@ -384,16 +384,16 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
         const asked = [{ ...question, response_schema }];
         // If the run cannot be read, the answer was sent all the same.
         const outcome = await waitForAnswerOutcome(run, asked).catch(() => null);
-        refusal = refusalOfText(outcome?.refusal ?? null);
+        refusal = refusalWithText(outcome?.refusalText ?? null);
         if (refusal === null) {
           const link = { text: "Open run", href: runHref(id, run.run_id) };
           if (outcome?.hasFailed === true) showFailure("Answer sent, but the run failed.", link);
           else showNotice("Answer sent.", link);
         }
       } catch (cause) {
-        refusal = refusedAnswerOf(cause);
+        refusal = answerRefusalOf(cause);
         if (refusal !== null) return;
-        if (!(cause instanceof AlreadyAnswered)) throw cause;
+        if (!(cause instanceof AlreadyAnsweredError)) throw cause;
         setRefused(cause);
         return;
       }

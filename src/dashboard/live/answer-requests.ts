@@ -12,7 +12,7 @@ import { resumeRequestOf } from "./repeat-and-resume-requests.ts";
 /** The name of the error of a run whose answer does not fit the question, which then stays pending. */
 export const INVALID_RESUME_ERROR = "InvalidResumeError";
 /** The number of a thread's latest runs that are searched for the answer to a question. */
-const MAX_RUNS = 20;
+const MAX_SEARCHED_RUNS = 20;
 /**
  * Milliseconds before each check whether the run that gives an answer has ended. Few checks are enough, because an
  * answer that does not fit its schema ends the run at once.
@@ -24,8 +24,8 @@ const CHECK_DELAYS_WITHOUT_SCHEMA_MS = CHECK_DELAYS_MS.slice(0, 2);
 /** Pending questions of a thread. */
 export interface PendingQuestions {
   readonly list: readonly InterruptQuestion[];
-  /** The reason why the latest answer was refused; null if there was no answer or it was accepted. */
-  readonly refusal: string | null;
+  /** Why the latest answer was refused; null if there was no answer, or if it was accepted. */
+  readonly refusalText: string | null;
 }
 
 /** Reads the pending questions of a thread, and why the latest answer to one of the questions `ids` was refused. */
@@ -33,11 +33,11 @@ export async function readPendingQuestions(
   thread: string,
   ids: readonly string[],
 ): Promise<PendingQuestions> {
-  const [list, refusal] = await Promise.all([
+  const [list, refusalText] = await Promise.all([
     listPendingQuestions(thread),
-    findRefusal(thread, ids).catch(() => null),
+    findRefusalText(thread, ids).catch(() => null),
   ]);
-  return { list, refusal };
+  return { list, refusalText };
 }
 
 /** What is wrong with a part of an answer. */
@@ -48,7 +48,7 @@ export interface AnswerFault {
 }
 
 /** Why an answer was refused. */
-export interface RefusedAnswer {
+export interface AnswerRefusalReason {
   readonly text: string;
   /** The faults that `text` lists; empty if the server has named none. */
   readonly faults: readonly AnswerFault[];
@@ -58,10 +58,11 @@ export interface RefusedAnswer {
 const ANSWER_PATH = /^command\.resume(?:\.[0-9a-f]{32})?(?=[.[]|$)/;
 
 /**
- * Returns why the server has refused the answer in a request, with paths within the answer; null if something else is
- * wrong. Machines validate an answer before its run begins.
+ * Reads from a failed request why the server has refused the answer in it. Returns null if the request has failed for
+ * another reason. Requests with answers to machines are refused in this way, because machines validate an answer before
+ * its run begins. The paths of the faults begin at the answer, not at the request.
  */
-export function refusedAnswerOf(cause: unknown): RefusedAnswer | null {
+export function answerRefusalOf(cause: unknown): AnswerRefusalReason | null {
   if (!(cause instanceof RequestError)) return null;
   const { fields } = cause;
   if (fields.length === 0 || fields.some(({ at }) => !ANSWER_PATH.test(at))) return null;
@@ -75,16 +76,16 @@ export function refusedAnswerOf(cause: unknown): RefusedAnswer | null {
   return { text: faults.map(answerFaultText).join("; "), faults };
 }
 
-/** Returns a refusal of which only the text is known, or null for null. */
-export const refusalOfText = (text: string | null): RefusedAnswer | null =>
+/** Returns a refusal of which only the text is known; null if `text` is null. */
+export const refusalWithText = (text: string | null): AnswerRefusalReason | null =>
   text === null ? null : { text, faults: [] };
 
 /** Formats a fault as its path and its text. */
 export const answerFaultText = ({ at, text }: AnswerFault): string => (at === "" ? text : `${at}: ${text}`);
 
-/** The error that somebody else has already answered the question. Thrown by {@link sendAnswers}. */
-export class AlreadyAnswered extends Error {
-  /** The run that answered the question; undefined if it is not known. */
+/** The error that a question is no longer pending. Usually somebody else has answered it. */
+export class AlreadyAnsweredError extends Error {
+  /** The run that answered the question; undefined if it is not known which run did. */
   readonly run: Run | undefined;
 
   constructor(run: Run | undefined) {
@@ -99,15 +100,15 @@ export class AlreadyAnswered extends Error {
 
 /**
  * Answers pending questions of a thread by a new run, with the settings of the thread's newest run. `answers`: the
- * answers by the ids of their questions. Without ids, a late answer would go to the thread's next question. `since`:
+ * answers by the ids of their questions. Without ids, a late answer would go to the thread's next question. `askedAt`:
  * when the questions were asked; null if this is not known.
- * @throws AlreadyAnswered if another run has answered one of the questions
+ * @throws AlreadyAnsweredError if another run has answered one of the questions
  */
 export async function sendAnswers(
   thread: string,
   assistant: string,
   answers: JsonRecord,
-  since: string | null,
+  askedAt: string | null,
 ): Promise<Run> {
   try {
     const [newest] = await listRuns(thread, 1);
@@ -117,15 +118,15 @@ export async function sendAnswers(
     return await createRun(thread, request);
   } catch (cause) {
     if (!(cause instanceof RequestError) || (cause.status !== 409 && cause.status !== 422)) throw cause;
-    const run = await findAnsweringRun(thread, Object.keys(answers), since);
-    throw run === undefined ? cause : new AlreadyAnswered(run);
+    const run = await findAnsweringRun(thread, Object.keys(answers), askedAt);
+    throw run === undefined ? cause : new AlreadyAnsweredError(run);
   }
 }
 
 /** What is known a short time after an answer was sent. */
 export interface AnswerOutcome {
   /** Why the answer was refused; null if it was accepted, or if this is not known yet. */
-  readonly refusal: string | null;
+  readonly refusalText: string | null;
   /** Whether the run has accepted the answer and then failed. */
   readonly hasFailed: boolean;
 }
@@ -144,17 +145,17 @@ export async function waitForAnswerOutcome(
     const { status } = await getRun(run.thread_id, run.run_id);
     if (!hasRunEnded({ status })) continue;
     // oxlint-disable-next-line no-await-in-loop -- read once, after the run has ended
-    const refusal = await findRefusal(run.thread_id, ids);
-    return { refusal, hasFailed: refusal === null && (status === "error" || status === "timeout") };
+    const refusalText = await findRefusalText(run.thread_id, ids);
+    return { refusalText, hasFailed: refusalText === null && (status === "error" || status === "timeout") };
   }
-  return { refusal: null, hasFailed: false };
+  return { refusalText: null, hasFailed: false };
 }
 
 /**
  * Returns the error of a thread's newest run if that run failed because an answer to one of these questions does not
  * fit the question's schema; otherwise null.
  */
-async function findRefusal(thread: string, ids: readonly string[]): Promise<string | null> {
+async function findRefusalText(thread: string, ids: readonly string[]): Promise<string | null> {
   const [latest] = await listRuns(thread, 1);
   if (latest?.status !== "error") return null;
   const filter = { thread_id: thread, status: "error", error: INVALID_RESUME_ERROR } as const;
@@ -164,17 +165,18 @@ async function findRefusal(thread: string, ids: readonly string[]): Promise<stri
 }
 
 /**
- * Returns the newest run that answers one of these questions and whose answer was not refused. Returns undefined if none of the {@link MAX_RUNS} latest
- * runs does, or if several may have. `since`: when the questions were asked; null if this is not known.
+ * Returns the newest run that has answered one of these questions with an answer that was not refused. Returns undefined
+ * if none of the {@link MAX_SEARCHED_RUNS} latest runs has, or if it is not known which of them has. `askedAt`: when the
+ * questions were asked; null if this is not known.
  */
 export async function findAnsweringRun(
   thread: string,
   ids: readonly string[],
-  since: string | null,
+  askedAt: string | null,
 ): Promise<Run | undefined> {
   const [runs, { runs: refused }] = await Promise.all([
-    listRuns(thread, MAX_RUNS),
-    findRuns({ thread_id: thread, status: "error", error: INVALID_RESUME_ERROR }, MAX_RUNS, null),
+    listRuns(thread, MAX_SEARCHED_RUNS),
+    findRuns({ thread_id: thread, status: "error", error: INVALID_RESUME_ERROR }, MAX_SEARCHED_RUNS, null),
   ]);
   const answers = runs
     .filter(({ run_id }) => refused.every((found) => found.run_id !== run_id))
@@ -187,7 +189,7 @@ export async function findAnsweringRun(
   // Other clients may answer without the ids of questions. If several runs have done so since the questions were asked,
   // it is not known which of them answered these questions.
   const [run, ...others] = answers
-    .filter(([{ created_at }, resume]) => since !== null && created_at > since && isWithoutIds(resume))
+    .filter(([{ created_at }, resume]) => askedAt !== null && created_at > askedAt && isWithoutIds(resume))
     .map(([answer]) => answer);
   return others.length === 0 ? run : undefined;
 }

@@ -11,12 +11,12 @@ import { runAction } from "../app/notices.ts";
 import { runHref } from "../app/page-location.ts";
 import { Age } from "../components/age.tsx";
 import {
-  AlreadyAnswered,
-  type RefusedAnswer,
-  refusedAnswerOf,
+  AlreadyAnsweredError,
+  type AnswerRefusalReason,
+  answerRefusalOf,
   findAnsweringRun,
   readPendingQuestions,
-  refusalOfText,
+  refusalWithText,
   sendAnswers,
   waitForAnswerOutcome,
 } from "../live/answer-requests.ts";
@@ -65,66 +65,71 @@ export function AnswerOrRunForm({ watch, state }: AnswerOrRunProps) {
 function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onEdit: () => void }) {
   const list = useAssistantList();
   const assistants = list.value ?? [];
-  const [isOther, setOther] = useState(false);
+  /** Whether the user has chosen to start another run in place of an answer or of Resume. */
+  const [isRunFormChosen, setRunFormChosen] = useState(false);
   const { metadata = {} } = watch.record.value ?? {};
   /** The user's latest answer; null if there is none. */
-  const [sent, setSent] = useState<SentAnswer | null>(null);
+  const [sentAnswer, setSentAnswer] = useState<SentAnswer | null>(null);
   const unfinished = watch.runs.value.filter((run) => !hasRunEnded(run));
   const isBusy = unfinished.length > 0;
-  const sentRun = watch.runs.value.find(({ run_id }) => run_id === sent?.runId);
-  const isSentRunEnded = sentRun !== undefined && hasRunEnded(sentRun);
-  /** Whether it is not known yet if the user's latest answer is accepted, and the user waits for that. */
-  const isSending = sent?.phase === "creating" || sent?.phase === "checking";
+  const answerRun = watch.runs.value.find(({ run_id }) => run_id === sentAnswer?.runId);
+  const hasAnswerRunEnded = answerRun !== undefined && hasRunEnded(answerRun);
+  /** Whether the form is waiting to learn if the user's latest answer is refused. */
+  const isSending = sentAnswer?.phase === "creating" || sentAnswer?.phase === "checking";
   // While the user's own answer is processed, the question and the input stay visible, because the user may have to
   // correct the answer. After a refusal, the page may show the run as unfinished until its next read.
-  const isWaiting =
-    sent?.phase === "creating" ||
-    unfinished.every(({ run_id }) => run_id === sent?.runId && sent.phase !== "running");
-  const asked = useMemo(() => (isWaiting ? interruptsOf(state) : []), [isWaiting, state]);
+  const isThreadWaiting =
+    sentAnswer?.phase === "creating" ||
+    unfinished.every(({ run_id }) => run_id === sentAnswer?.runId && sentAnswer.phase !== "running");
+  const interrupts = useMemo(() => (isThreadWaiting ? interruptsOf(state) : []), [isThreadWaiting, state]);
   /** Whether the user has entered something into the form for an answer, and has not sent it. */
-  const [isEntered, setEntered] = useState(false);
+  const [hasUnsentAnswer, setUnsentAnswer] = useState(false);
   /** The questions that the form for an answer has most recently shown. */
-  const shown = useRef<ShownQuestions | null>(null);
+  const latestQuestions = useRef<ShownQuestions | null>(null);
   /** The id of the latest run that has accepted an answer of the user. */
-  const accepted = useRef<string | null>(null);
+  const acceptedRun = useRef<string | null>(null);
   // Each pending question is read from the server, for the schema of its answer. If that fails, the user can enter the
   // answer as JSON.
-  const ids = asked.map(({ id }) => id);
+  const ids = interrupts.map(({ id }) => id);
   // A node of LangGraph.js may ask several times with the same id.
-  const key = useMemo(() => JSON.stringify(asked.map(({ id, value }) => [id, value])), [asked]);
-  // If somebody else answers, the form stays, because it contains what the user has entered.
-  const isHeld = isEntered && !isSending && shown.current !== null && shown.current.key !== key;
+  const key = useMemo(() => JSON.stringify(interrupts.map(({ id, value }) => [id, value])), [interrupts]);
+  // If somebody else answers first, the form stays, because it contains what the user has entered.
+  const isUnsentAnswerOutdated =
+    hasUnsentAnswer && !isSending && latestQuestions.current !== null && latestQuestions.current.key !== key;
   // Read again when the run with the answer has ended, because it may have refused the answer.
-  const endedRun = isSentRunEnded ? sentRun.run_id : null;
+  const endedAnswerRun = hasAnswerRunEnded ? answerRun.run_id : null;
   const questions = useResource(
     async () => ({
       key,
-      endedRun,
-      ...(asked.length === 0 ? { list: [], refusal: null } : await readPendingQuestions(watch.id, ids)),
+      endedAnswerRun,
+      ...(interrupts.length === 0
+        ? { list: [], refusalText: null }
+        : await readPendingQuestions(watch.id, ids)),
     }),
-    [key, endedRun],
+    [key, endedAnswerRun],
   );
-  const isCurrent = questions.value?.key === key && questions.value.endedRun === endedRun;
-  const readRefusal = useMemo(() => refusalOfText(questions.value?.refusal ?? null), [questions.value]);
-  // The form that waits for a refusal shows its own.
+  const isCurrent = questions.value?.key === key && questions.value.endedAnswerRun === endedAnswerRun;
+  const readRefusal = useMemo(() => refusalWithText(questions.value?.refusalText ?? null), [questions.value]);
+  // While an answer is being sent, the form gets its refusal from `onAnswer`.
   const refusal = isCurrent && !isSending ? readRefusal : null;
-  const isLateRefusal = sent?.phase === "running" && sentRun?.status === "error" && refusal !== null;
+  /** Whether the answer was refused after the form had stopped waiting for that. */
+  const isLateRefusal = sentAnswer?.phase === "running" && answerRun?.status === "error" && refusal !== null;
   useEffect(() => {
     if (!isLateRefusal) return;
-    setSent({ ...sent, phase: "refused" });
-    setEntered(true);
+    setSentAnswer({ ...sentAnswer, phase: "refused" });
+    setUnsentAnswer(true);
   }, [isLateRefusal]);
   // If the thread's assistant was deleted, the default assistant of its graph is used.
   const isDeleted =
     list.value !== undefined &&
     assistants.every(({ assistant_id }) => assistant_id !== metadata["assistant_id"]);
-  const own = [isDeleted ? null : metadata["assistant_id"], metadata["graph_id"]].find(
+  const threadAssistant = [isDeleted ? null : metadata["assistant_id"], metadata["graph_id"]].find(
     (one) => typeof one === "string",
   ) as string | undefined;
   const start = (request: JsonRecord) =>
-    act(async () => {
+    runAndRefresh(async () => {
       await createRun(watch.id, request);
-      setSent(null);
+      setSentAnswer(null);
     });
   /** The questions that the run would drop, while the user is asked about them; otherwise null. */
   const [lost, setLost] = useState<{
@@ -147,74 +152,79 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     const [newest] = watch.runs.value;
     return start(newest === undefined ? { assistant_id: assistant, input: null } : resumeRequestOf(newest));
   };
-  const act = (work: () => Promise<unknown>) =>
+  const runAndRefresh = (work: () => Promise<unknown>) =>
     runAction(async () => {
       await work();
-      setOther(false);
+      setRunFormChosen(false);
       watch.refresh();
     });
-  const answer = async (assistant: string, answers: JsonRecord): Promise<RefusedAnswer | null> => {
-    let refusal: RefusedAnswer | null = null;
+  const answer = async (assistant: string, answers: JsonRecord): Promise<AnswerRefusalReason | null> => {
+    let refusal: AnswerRefusalReason | null = null;
     let runId: string | null = null;
-    setSent({ phase: "creating", runId });
-    const isSent = await act(async () => {
-      const run = await sendAnswers(watch.id, assistant, answers, shown.current?.since ?? null).catch(
-        (cause: unknown) => {
-          refusal = refusedAnswerOf(cause);
-          if (refusal === null) throw cause;
-        },
-      );
+    setSentAnswer({ phase: "creating", runId });
+    const isSent = await runAndRefresh(async () => {
+      const run = await sendAnswers(
+        watch.id,
+        assistant,
+        answers,
+        latestQuestions.current?.askedAt ?? null,
+      ).catch((cause: unknown) => {
+        refusal = answerRefusalOf(cause);
+        if (refusal === null) throw cause;
+      });
       if (run === undefined) return;
       runId = run.run_id;
-      setSent({ phase: "checking", runId });
+      setSentAnswer({ phase: "checking", runId });
       watch.refresh();
-      const outcome = await waitForAnswerOutcome(run, shown.current?.questions ?? []).catch(() => null);
-      refusal = refusalOfText(outcome?.refusal ?? null);
+      const outcome = await waitForAnswerOutcome(run, latestQuestions.current?.questions ?? []).catch(
+        () => null,
+      );
+      refusal = refusalWithText(outcome?.refusalText ?? null);
     });
-    if (isSent && refusal === null) setEntered(false);
-    if (refusal !== null) setSent({ phase: "refused", runId });
-    else setSent(runId === null ? null : { phase: "running", runId });
+    if (isSent && refusal === null) setUnsentAnswer(false);
+    if (refusal !== null) setSentAnswer({ phase: "refused", runId });
+    else setSentAnswer(runId === null ? null : { phase: "running", runId });
     return refusal;
   };
   const discard = () => {
-    setEntered(false);
-    setSent(null);
+    setUnsentAnswer(false);
+    setSentAnswer(null);
   };
   // The state may be that of a run that the list of runs does not contain yet. The thread is then busy, not paused.
-  const isPaused = isWaiting && state.next.length > 0 && watch.record.value?.status !== "busy";
+  const isPaused = isThreadWaiting && state.next.length > 0 && watch.record.value?.status !== "busy";
   const isRead = questions.error !== null || questions.value?.key === key;
-  if (asked.length > 0 && isRead && !isHeld)
-    shown.current = {
+  if (interrupts.length > 0 && isRead && !isUnsentAnswerOutdated)
+    latestQuestions.current = {
       key,
-      since: state.created_at,
-      questions: asked.map((one) => ({
+      askedAt: state.created_at,
+      questions: interrupts.map((one) => ({
         ...one,
         response_schema: questions.value?.list.find(({ id }) => id === one.id)?.response_schema ?? null,
       })),
     };
-  const form = shown.current;
-  const isAccepted = isSentRunEnded && sentRun.status !== "error";
-  if (isAccepted) accepted.current = sentRun.run_id;
-  // The next question may equal this one, and gets a new form all the same.
-  const formKey = `${form?.key} ${accepted.current}`;
+  const shownQuestions = latestQuestions.current;
+  const isAnswerAccepted = hasAnswerRunEnded && answerRun.status !== "error";
+  if (isAnswerAccepted) acceptedRun.current = answerRun.run_id;
+  // The next question may have the same id and value. The id of the accepted run makes sure that it gets a new form.
+  const formKey = `${shownQuestions?.key} ${acceptedRun.current}`;
   const runForm = (
     <section key="run" class="composer" aria-label="Start a run">
       <RunForm
         assistants={assistants}
         // Before the list of assistants has been read, it is not known whether the thread's assistant still exists.
-        initial={list.value === undefined && list.error === null ? undefined : own}
+        initial={list.value === undefined && list.error === null ? undefined : threadAssistant}
         thread={watch.id}
         values={state.values}
         draftKey={watch.id}
         isBusy={isBusy}
         isCompact={watch.runs.value.length > 0}
         submit={isBusy ? "Start run" : "Run"}
-        onRun={isOther ? startInstead : start}
+        onRun={isRunFormChosen ? startInstead : start}
       />
-      {isOther && asked.length > 0 && (
+      {isRunFormChosen && interrupts.length > 0 && (
         <p class="hint">
-          A run with a new input drops the open {asked.length === 1 ? "question" : "questions"}, which can
-          then no longer be answered.
+          A run with a new input drops the open {interrupts.length === 1 ? "question" : "questions"}, which
+          can then no longer be answered.
         </p>
       )}
       {lost !== null && (
@@ -229,81 +239,86 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
           }}
         />
       )}
-      {isOther && isPaused && (
-        <button type="button" class="quiet link" onClick={() => setOther(false)}>
-          {asked.length > 0 ? "Back to the question" : "Back to Resume"}
+      {isRunFormChosen && isPaused && (
+        <button type="button" class="quiet link" onClick={() => setRunFormChosen(false)}>
+          {interrupts.length > 0 ? "Back to the question" : "Back to Resume"}
         </button>
       )}
     </section>
   );
-  if (isHeld && form !== null)
+  if (isUnsentAnswerOutdated && shownQuestions !== null)
     return (
       <>
         <section class="composer asks" aria-label="Your unsent answer">
-          <AnsweredNote watch={watch} form={form} onDiscard={discard} />
+          <NoLongerPendingNote watch={watch} shownQuestions={shownQuestions} onDiscard={discard} />
           <InterruptAnswers
             key={formKey}
-            questions={form.questions}
+            questions={shownQuestions.questions}
             graph={graphNameOf(metadata)}
             isClosed
             refusal={null}
             onAnswer={async () => null}
           />
         </section>
-        {isOther && runForm}
+        {isRunFormChosen && runForm}
       </>
     );
-  const isAnswerable = isPaused && own !== undefined;
-  const isAsked = isAnswerable && asked.length > 0;
-  // The run with the answer may still refuse it. Until it is known to have accepted it, the form is kept, after a while
-  // hidden.
-  const isKept = !isAsked && sent !== null && !isAccepted && form !== null;
-  const isKeptHidden = isKept && !isSending;
-  const isStopped = isAnswerable && !isAsked && (!isKept || isKeptHidden);
+  const canContinue = isPaused && threadAssistant !== undefined;
+  const canAnswer = canContinue && interrupts.length > 0;
+  // The run with the answer may still refuse it. Until it has accepted it, the form is kept: visible while it waits for a
+  // refusal, and hidden after that.
+  const isFormKept = !canAnswer && sentAnswer !== null && !isAnswerAccepted && shownQuestions !== null;
+  const isKeptFormHidden = isFormKept && !isSending;
+  const isResumeShown = canContinue && !canAnswer && (!isFormKept || isKeptFormHidden);
   const otherButton = (
-    <button type="button" class="quiet link" onClick={() => setOther(true)}>
+    <button type="button" class="quiet link" onClick={() => setRunFormChosen(true)}>
       Start another run instead
     </button>
   );
   return (
     <>
       {/* The form for an answer stays, hidden, behind the form for another run, so that it keeps what was entered. */}
-      {(isAsked || isKept) && (
+      {(canAnswer || isFormKept) && (
         <section
           class="composer asks"
-          hidden={isOther || isKeptHidden}
+          hidden={isRunFormChosen || isKeptFormHidden}
           aria-label="Waiting for an answer"
-          onInput={() => setEntered(isAsked)}
+          onInput={() => setUnsentAnswer(canAnswer)}
         >
-          {form === null || (isAsked && !isRead && form.key !== key) ? (
+          {shownQuestions === null || (canAnswer && !isRead && shownQuestions.key !== key) ? (
             <Loading />
           ) : (
             <InterruptAnswers
               key={formKey}
-              questions={form.questions}
+              questions={shownQuestions.questions}
               graph={graphNameOf(metadata)}
               refusal={refusal}
-              onAnswer={async (answers) => (own === undefined ? null : answer(own, answers))}
+              onAnswer={async (answers) =>
+                threadAssistant === undefined ? null : answer(threadAssistant, answers)
+              }
             />
           )}
           {otherButton}
         </section>
       )}
-      {isStopped && !isOther && (
+      {isResumeShown && !isRunFormChosen && (
         <section class="composer asks" aria-label="Resume the thread">
           <div class="bar">
             <StoppedAt state={state} isFailed={watch.record.value?.status === "error"} />
             <button type="button" onClick={onEdit}>
               Edit state
             </button>
-            <ActionButton class="primary" onAct={async () => own !== undefined && resume(own)}>
+            <ActionButton
+              class="primary"
+              onAct={async () => threadAssistant !== undefined && resume(threadAssistant)}
+            >
               Resume
             </ActionButton>
           </div>
           {otherButton}
         </section>
       )}
-      {(isOther || !(isAsked || isStopped || (isKept && !isKeptHidden))) && runForm}
+      {(isRunFormChosen || !(canAnswer || isResumeShown || (isFormKept && !isKeptFormHidden))) && runForm}
     </>
   );
 }
@@ -321,28 +336,28 @@ interface SentAnswer {
 
 /** The questions that a form for an answer shows. */
 interface ShownQuestions {
-  /** Differs from that of other questions. */
+  /** Identifies the questions: other questions have another key. */
   readonly key: string;
   /** When the thread asked the questions; null if this is not known. */
-  readonly since: string | null;
+  readonly askedAt: string | null;
   readonly questions: readonly InterruptQuestion[];
 }
 
 interface NoteProps {
   readonly watch: ThreadSubscription;
-  readonly form: ShownQuestions;
+  readonly shownQuestions: ShownQuestions;
   readonly onDiscard: () => void;
 }
 
-/** A note that the questions in the form are no longer pending, and who has answered them. */
-function AnsweredNote({ watch, form, onDiscard }: NoteProps) {
-  const { key, since, questions } = form;
+/** Says that the questions in the form are no longer pending, and who has answered them. */
+function NoLongerPendingNote({ watch, shownQuestions, onDiscard }: NoteProps) {
+  const { key, askedAt, questions } = shownQuestions;
   const found = useResource(
     () =>
       findAnsweringRun(
         watch.id,
         questions.map(({ id }) => id),
-        since,
+        askedAt,
       ),
     [key, watch.runs.value[0]?.run_id],
   );
@@ -355,7 +370,7 @@ function AnsweredNote({ watch, form, onDiscard }: NoteProps) {
           "The question is no longer pending: the thread has continued without this answer."
         ) : (
           <>
-            {new AlreadyAnswered(run).message} <Age since={run.created_at} isAgo />
+            {new AlreadyAnsweredError(run).message} <Age since={run.created_at} isAgo />
           </>
         )}
       </span>
@@ -371,8 +386,8 @@ function AnsweredNote({ watch, form, onDiscard }: NoteProps) {
 function StoppedAt({ state, isFailed }: { readonly state: ThreadState; readonly isFailed: boolean }) {
   const { tasks, next } = state;
   const named = (names: readonly string[]) => <strong>{[...new Set(names)].join(", ")}</strong>;
-  const broken = tasks.filter(({ error }) => error !== null).map(({ name }) => name);
-  if (broken.length === 0)
+  const failed = tasks.filter(({ error }) => error !== null).map(({ name }) => name);
+  if (failed.length === 0)
     return (
       <p>
         {isFailed ? "Failed before" : "Paused before"} {named(next)}
@@ -383,8 +398,8 @@ function StoppedAt({ state, isFailed }: { readonly state: ThreadState; readonly 
   const again = tasks.filter(({ result }) => result === null).map(({ name }) => name);
   return (
     <p>
-      {named(broken)} failed.
-      {again.length > broken.length && <> Resume runs {named(again)} again.</>}
+      {named(failed)} failed.
+      {again.length > failed.length && <> Resume runs {named(again)} again.</>}
     </p>
   );
 }

@@ -4,7 +4,7 @@ import { validateFormValue } from "../components/form-schema.ts";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
-import type { RefusedAnswer } from "../live/answer-requests.ts";
+import type { AnswerRefusalReason } from "../live/answer-requests.ts";
 import { findQuestionTextKey } from "../components/one-line-text.ts";
 import { awaitedEventTypes } from "./event-answer.tsx";
 import { MachineQuestion } from "./machine-question.tsx";
@@ -30,12 +30,12 @@ interface AnswersProps {
   /** Whether it is too late for an answer. */
   readonly isClosed?: boolean;
   /** Why the latest answer was refused; null if it was accepted, or if there was none. */
-  readonly refusal: RefusedAnswer | null;
+  readonly refusal: AnswerRefusalReason | null;
   /**
    * Called with the answers, by the ids of their questions. Resolves with null if they are accepted, and otherwise
    * with the reason.
    */
-  readonly onAnswer: (answers: JsonRecord) => Promise<RefusedAnswer | null>;
+  readonly onAnswer: (answers: JsonRecord) => Promise<AnswerRefusalReason | null>;
 }
 
 /** The pending questions of a thread, each with a field for its answer. All answers are sent together. */
