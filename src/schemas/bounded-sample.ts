@@ -1,6 +1,7 @@
 /**
- * The approximate number of entries (list items and object members) of a body that are copied with the limit {@link MAX_SAMPLE_ENTRIES}.
- * From then on, fewer entries are copied of each list and object, because checking a large body completely would take seconds.
+ * The approximate number of entries (list items and object members) that a sample may have before lower limits apply to each further list
+ * and object: first {@link MAX_SAMPLE_ENTRIES} applies, then {@link REDUCED_ENTRIES}, and last {@link MIN_ENTRIES}. So the sample stays
+ * small.
  */
 const FULL_SAMPLE_ENTRIES = 4_000;
 /**

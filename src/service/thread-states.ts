@@ -61,7 +61,10 @@ function pendingInterruptReader(
     });
 }
 
-/** The question that a thread's machine asks once the next run has migrated it; null if the next run migrates no machine. */
+/**
+ * The question that a thread's machine asks once the next run has migrated it; null if the next run does not migrate a machine, or fails to
+ * do so.
+ */
 async function migratedQuestion(
   journal: Journal,
   engine: Engine,

@@ -100,7 +100,7 @@ export const addedStepResultsKey = (
   task: string,
   seq: number,
 ): string => `${taskWritesKey(p, ns, checkpoint, task)}/${encodeOrdinal(seq)}`;
-/** The prefix of the events of all runs. */
+/** The prefix of the events of all runs of a thread. */
 export const allEventsPrefix = (p: string): string => `${p}e/`;
 export const eventsPrefix = (p: string, run: string): string => `${p}e/${escapeSegment(run)}/`;
 

@@ -79,7 +79,7 @@ class WorkerPool implements NodeExecutor {
 
   #assign(call: WorkerCall): void {
     const { signal } = call.io;
-    // The call was aborted while it waited for a worker.
+    // The call was aborted before a worker was free.
     if (signal.aborted) return call.settle({ kind: "failed", error: toPlainError(signal.reason) });
     if (this.#closed) return call.settle({ kind: "failed", error: CLOSED });
     let best: WorkerSlot | undefined;

@@ -2,8 +2,8 @@ import { listRuns, listThreadRunsByStatus } from "../api/client.ts";
 import type { Run } from "../api/records.ts";
 
 /**
- * The number of newest runs that are read. From a long queue, the same number of runs that will start next is read,
- * too.
+ * The number of newest runs that are read. If a thread has more runs, the same number is read from the front of its
+ * queue.
  */
 const MAX_NEWEST_RUNS = 100;
 /**

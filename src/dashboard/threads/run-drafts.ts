@@ -93,7 +93,8 @@ export function saveRunDraft(key: string, draft: RunInputDraft): DraftPersistenc
   const isSmall = JSON.stringify(draft).length <= MAX_CHARACTERS;
   const drafts = !isEmpty && isSmall ? withoutOldest([...others, [key, draft, Date.now()]]) : others;
   const isStored = storedDrafts.write(JSON.stringify(drafts));
-  // Not a part of the form, which the user may leave before the page: the draft is then still in memory.
+  // The form does not register this listener, because the draft stays in memory when the user leaves the form, but not the
+  // page.
   if (isStored || drafts.length === 0) removeEventListener("beforeunload", confirmUnload);
   else addEventListener("beforeunload", confirmUnload);
   if (isEmpty) return "stored";
