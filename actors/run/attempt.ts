@@ -5,7 +5,7 @@ import { memorySizeOf } from "../../src/model/memory-size.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 import { changeRun, type StopReason, type RunRecord } from "../../src/model/run.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
-import { timersAt } from "../../src/model/machine-timer.ts";
+import { timersAtCheckpoint } from "../../src/model/machine-timer.ts";
 import type { NodeCall, CheckpointWithState } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { EventSink } from "../../src/ports/event-sink.ts";
@@ -407,7 +407,7 @@ export class RunAttempt {
     return changeThread(thread, {
       checkpoint: head.id,
       state_updated_at: this.liveThread.deps.clock.now(),
-      timers: timersAt(head, thread.timers),
+      timers: timersAtCheckpoint(head, thread.timers),
     });
   }
 

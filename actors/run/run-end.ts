@@ -5,7 +5,7 @@ import type { PlainError } from "../../src/model/errors.ts";
 import type { Interrupt, InterruptsByTask } from "../../src/model/interrupt.ts";
 import type { StopReason, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import { changeThread, type SettledState, type ThreadRecord } from "../../src/model/thread.ts";
-import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
+import { timersAtCheckpoint, timersWith } from "../../src/model/machine-timer.ts";
 import type { RunEnd } from "../thread-system-interface.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
@@ -176,7 +176,7 @@ function timersAfter(
   const hasFailedAtStart = root.failure?.error === "GraphChangedError" && !root.hasEntered;
   const isUnsent = run.kwargs.timer !== undefined && hasFailedAtStart && head?.run_id !== id;
   const timers = isUnsent ? timersWith(before, (timer) => timer.run === id, null) : before;
-  return head === null ? timers : timersAt(head, timers);
+  return head === null ? timers : timersAtCheckpoint(head, timers);
 }
 
 /**
@@ -227,7 +227,7 @@ function rollBack(attempt: RunAttempt): void {
       active: null,
       checkpoint: base_checkpoint,
       // If the run sent the event of a timer, the timer becomes due again.
-      timers: timersAt(
+      timers: timersAtCheckpoint(
         base ?? null,
         timersWith(thread.timers, ({ run }) => run === id, null),
       ),

@@ -3,7 +3,7 @@ import { ServiceError } from "../../src/model/errors.ts";
 import type { InterruptsByTask } from "../../src/model/interrupt.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
-import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
+import { timersAtCheckpoint, timersWith } from "../../src/model/machine-timer.ts";
 import { writesBeforeRun, interruptsOfWrites } from "../run/writes-restored-by-rollback.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { threadSituationOf } from "./thread-chart.ts";
@@ -84,7 +84,7 @@ async function statusWithout(liveThread: LiveThread, run: RunRecord): Promise<St
         checkpoint: found.id,
         rest,
         interrupts: interruptsOfWrites(remainingWrites.values()),
-        timers: timersAt(
+        timers: timersAtCheckpoint(
           found,
           timersWith(timers, (timer) => timer.run === run.run_id, null),
         ),

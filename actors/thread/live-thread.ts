@@ -21,7 +21,7 @@ import { findInconsistency, INCONSISTENT_WRITE_MESSAGE } from "./record-invarian
 import { StateSizeEstimate } from "./state-size-estimate.ts";
 
 /** The changes of one append, without the thread's record. */
-export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
+export type AppendWithoutThread = Omit<Append, "key" | "fence" | "thread">;
 
 /** The part of the `ThreadRegistry` (all threads in memory) that a live thread needs. */
 export interface LiveThreadOwner {
@@ -116,7 +116,11 @@ export class LiveThread {
    * Appends a change to the thread's journal. Resolves when the change is stored. If storing fails, rejects, and the
    * live thread is marked as broken. With `unseen`, `updated_at` and `rested_at` do not change.
    */
-  write(change: AppendChange, update: (thread: ThreadRecord) => ThreadRecord, unseen = false): Promise<void> {
+  write(
+    change: AppendWithoutThread,
+    update: (thread: ThreadRecord) => ThreadRecord,
+    unseen = false,
+  ): Promise<void> {
     if (!this.alive) return Promise.reject(threadUnavailable());
     const before = this.record;
     const updated_at = unseen ? before.updated_at : this.deps.clock.now();

@@ -5,7 +5,7 @@ import type { ThreadRecord } from "../../src/model/thread.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import { RunAttempt } from "../run/attempt.ts";
 import type { RunStartQueue } from "../begin-queue.ts";
-import type { LiveThread, AppendChange } from "./live-thread.ts";
+import type { LiveThread, AppendWithoutThread } from "./live-thread.ts";
 import { recordsAfterStart } from "./record-changes.ts";
 
 /** An attempt that is about to start, with the records that have to be stored first. */
@@ -43,7 +43,7 @@ export function prepareAttempt(
 }
 
 /** Changes that are stored in the append of an admission, in addition to the thread and the new run. */
-export type AdmissionExtras = Partial<Pick<AppendChange, "runs" | "forget" | "outbox" | "once">>;
+export type AdmissionExtras = Partial<Pick<AppendWithoutThread, "runs" | "forget" | "outbox" | "once">>;
 
 /** An attempt whose start is being stored. */
 interface Launched extends AttemptStart {

@@ -2,7 +2,7 @@ import type { CheckpointHead, NewCheckpoint, PendingTaskWrites } from "../../src
 import { ServiceError, threadNotFound } from "../../src/model/errors.ts";
 import { memorySizeOf } from "../../src/model/memory-size.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
-import { timersAt } from "../../src/model/machine-timer.ts";
+import { timersAtCheckpoint } from "../../src/model/machine-timer.ts";
 import type { Engine, CheckpointWithState, ExecutionServices } from "../../src/ports/engine.ts";
 import type { StateUpdate } from "../../src/ports/state-update.ts";
 import type { SystemDeps, UpdateDraft } from "../thread-system-interface.ts";
@@ -59,7 +59,7 @@ async function compute(
 function rested(thread: ThreadRecord, head: CheckpointHead) {
   const { next, id, created_at } = head;
   const rest = next.length > 0 ? ("interrupted" as const) : ("idle" as const);
-  const timers = timersAt(head, thread.timers);
+  const timers = timersAtCheckpoint(head, thread.timers);
   return {
     ...thread,
     rest,

@@ -1,7 +1,7 @@
 import { isObject } from "../model/json.ts";
 import { permitsOf } from "../model/permitted-resources.ts";
 import type { Assistants } from "../service/assistants.ts";
-import { checkedMembers, isText, withoutMembers } from "./handler-value-checks.ts";
+import { checkedMembers, isText, withoutMembers } from "./mutated-auth-value-checks.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";
 
 const settingsChecks = {

@@ -5,7 +5,7 @@ import { toIso } from "../model/time.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
 import type { Assistants } from "../service/assistants.ts";
 import type { CronOwner, Crons, NewCron } from "../service/crons/crons.ts";
-import { checkedMembers, isText, withoutMembers } from "./handler-value-checks.ts";
+import { checkedMembers, isText, withoutMembers } from "./mutated-auth-value-checks.ts";
 import { withoutUserIn } from "./runs.ts";
 import { permitsToUseAssistant } from "./assistant-permits.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";

@@ -6,7 +6,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
 import type { Assistants } from "../service/assistants.ts";
 import type { IdempotencyKey } from "../service/idempotency.ts";
-import type { RunRequest, RunStarter } from "../service/run-draft.ts";
+import type { RunRequest, NewRunUser } from "../service/run-draft.ts";
 import type { Runs } from "../service/runs.ts";
 import {
   checkedMembers,
@@ -15,7 +15,7 @@ import {
   isOneOf,
   isText,
   withoutMembers,
-} from "./handler-value-checks.ts";
+} from "./mutated-auth-value-checks.ts";
 import { permitsToUseAssistant } from "./assistant-permits.ts";
 import { withPermission, type UserAuthorizer } from "./user-authorizer.ts";
 
@@ -52,7 +52,7 @@ const valueChecks = {
 interface DecidedRun {
   readonly request: RunRequest;
   readonly permission: Permission | undefined;
-  readonly by: RunStarter;
+  readonly by: NewRunUser;
 }
 
 /** Restricts runs to what one user may do. */

@@ -2,7 +2,7 @@ import { isObject } from "../model/json.ts";
 import type { StoreOp } from "../model/store-item.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
 import type { Store } from "../ports/store.ts";
-import { checkedMembers, isCount, isText, isTexts } from "./handler-value-checks.ts";
+import { checkedMembers, isCount, isText, isTexts } from "./mutated-auth-value-checks.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";
 
 /** Restricts the store to what one user may do. The rules decide about each operation, and handlers may change its namespace. */

@@ -4,7 +4,7 @@ import { isObject } from "../model/json.ts";
 import { permitsOf } from "../model/permitted-resources.ts";
 import type { Threads } from "../service/threads.ts";
 import type { ThreadStates } from "../service/thread-states.ts";
-import { checkedMembers, isOneOf, isTexts, withoutMembers } from "./handler-value-checks.ts";
+import { checkedMembers, isOneOf, isTexts, withoutMembers } from "./mutated-auth-value-checks.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";
 
 const isStatus = isOneOf(["idle", "busy", "interrupted", "error"] satisfies ThreadStatus[]);

@@ -3,7 +3,7 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import { bothPermit, type Permission, permitsOf } from "../model/permitted-resources.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { type Checks, checkedMembers, isCount, withoutMembers } from "./handler-value-checks.ts";
+import { type Checks, checkedMembers, isCount, withoutMembers } from "./mutated-auth-value-checks.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 
 /** The maximum number of characters of a user as JSON, which is stored with each run of the user. */

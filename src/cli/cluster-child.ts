@@ -34,10 +34,10 @@ export interface ClusterUpdate {
 export const killThisProcess = (): void => void process.kill(process.pid, "SIGKILL");
 
 /**
- * Creates the addresses of the cluster's processes, which the parent process keeps up to date by messages. MUST be called before the event
- * loop turns: the parent's first message may have arrived already, and a message without a listener is lost.
+ * Returns the addresses of the cluster's processes, and keeps them up to date from the messages of the parent process. MUST be called
+ * before the event loop turns: the parent's first message may have arrived already, and a message without a listener is lost.
  */
-export function createClusterNetwork({
+export function trackClusterAddresses({
   host,
   key,
 }: ClusterTask): ProcessAddresses & { readonly listening: PeerAddress | undefined } {

@@ -85,7 +85,7 @@ async function run(invocation: Invocation): Promise<void> {
       });
     }
     case "inspect": {
-      const { showInspector } = await import("./inspect.ts");
+      const { showInspector } = await import("./show-inspector.ts");
       await showInspector(invocation, process.env, say);
       return;
     }

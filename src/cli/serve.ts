@@ -6,10 +6,10 @@ import { createLogger } from "../platform/log.ts";
 import { writeAddress } from "./address-file.ts";
 import { banner, type StartedServer, toolLinks } from "./banner.ts";
 import { guardProcess, type Running, type StopProcess } from "./process-lifecycle.ts";
-import { createClusterNetwork, killThisProcess } from "./cluster-child.ts";
+import { trackClusterAddresses, killThisProcess } from "./cluster-child.ts";
 import { prepareClusterData, prepareShards, shardDirectory } from "./shard-directories.ts";
 import {
-  onStopOfParent,
+  onParentStopOrExit,
   reportToParent,
   ShardProcesses,
   type ShardTask,
@@ -36,7 +36,7 @@ type Serving = Extract<Invocation, { command: "dev" | "start" }>;
 export async function serve(options: Serving): Promise<void> {
   const { stdout, stderr } = process;
   const task = takeShardTask(process.env);
-  const network = task?.cluster && createClusterNetwork(task.cluster);
+  const network = task?.cluster && trackClusterAddresses(task.cluster);
   // Errors of the output streams are ignored: a closed pipe is no reason to stop, and reporting the error would fail too.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   const path = configFileAt(options.config);
@@ -76,7 +76,7 @@ export async function serve(options: Serving): Promise<void> {
       const end = (drainMs?: number) => stop("SIGTERM", drainMs);
       // A process of a cluster node ends at once when its parent has ended. Only the parent renews the leases, so another node may soon
       // take the shard.
-      onStopOfParent(end, task.cluster === undefined ? end : killThisProcess);
+      onParentStopOrExit(end, task.cluster === undefined ? end : killThisProcess);
     });
   const leave = guardProcess(logger, () => running(), onStop);
 

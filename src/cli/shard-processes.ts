@@ -84,7 +84,7 @@ const HAND_OVER_DRAIN_MS = 2_000;
  * Calls `stop` when the parent process asks this process to end, and `orphaned` when the parent has ended. Stop signals are ignored,
  * because the parent handles them.
  */
-export function onStopOfParent(stop: (drainMs?: number) => void, orphaned: () => void): void {
+export function onParentStopOrExit(stop: (drainMs?: number) => void, orphaned: () => void): void {
   for (const signal of STOP_SIGNALS) process.on(signal, () => undefined);
   process.on("message", (message) => {
     if (message === ("stop" satisfies StopMessage)) stop();

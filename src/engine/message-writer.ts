@@ -8,7 +8,7 @@ import type {
   MessageWriter,
   WholeCall,
 } from "../graph/node-context.ts";
-import { copiedObjectField } from "../graph/field-type-checks.ts";
+import { copiedObjectField } from "../graph/parse-state-fields.ts";
 import { toContentBlock, type Message } from "../graph/message.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
 import { addUsage, toUsage, type Usage, type UsageLike } from "../graph/token-usage.ts";

@@ -1,6 +1,6 @@
 import { md5Hex } from "../model/ids.ts";
 import { toStorable, type JsonObject } from "../model/json.ts";
-import { copiedObjectField } from "../graph/field-type-checks.ts";
+import { copiedObjectField } from "../graph/parse-state-fields.ts";
 import { parseToolCall, type InvalidToolCall, type ToolCall, type ToolCalls } from "../graph/tool-call.ts";
 
 /** A whole tool call, or the next piece of its arguments. */

@@ -416,7 +416,10 @@ export class SuperstepState {
   }
 }
 
-/** The engine data of a machine: its timers, and the latest checkpoints of its children. `timersAt` and `childMachinePositionsAt` read it. */
+/**
+ * The engine data of a machine: its timers, and the latest checkpoints of its children. `timersAtCheckpoint` and `childMachinePositionsAt`
+ * read it.
+ */
 export function engineDataOfMachine(
   { machine }: GraphDefinition,
   values: JsonObject,

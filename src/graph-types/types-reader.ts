@@ -1,5 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
-import type { GraphTypes, TypeSchemas } from "../ports/graph-type-schemas.ts";
+import type { GraphTypesReader, TypeSchemas } from "../ports/graph-type-schemas.ts";
 import type { ModuleExport } from "../model/module-export.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
@@ -42,7 +42,7 @@ interface Reading {
  * Reads the types of graphs in a worker thread, one graph at a time, and caches their schemas until one of their files changes. A graph
  * whose types take too much time or memory has no schemas; each such failure is logged.
  */
-export class TypesReader implements GraphTypes {
+export class TypesReader implements GraphTypesReader {
   readonly #deps: TypesReaderDeps;
   /** Finished and pending results, by export. */
   readonly #readings = new Map<string, Reading>();

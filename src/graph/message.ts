@@ -1,5 +1,10 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { listField, copiedObjectField, throwInvalidField, optionalStringField } from "./field-type-checks.ts";
+import {
+  listField,
+  copiedObjectField,
+  throwInvalidField,
+  optionalStringField,
+} from "./parse-state-fields.ts";
 import { toToolCalls, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
 import { toUsage, type Usage } from "./token-usage.ts";
 

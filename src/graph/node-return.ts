@@ -4,7 +4,7 @@ import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { GraphDefinition } from "./definition.ts";
 import { END, isSendCommand, isToCommand, isToParentCommand } from "./commands.ts";
 import { describeType } from "./definition-checks.ts";
-import { throwInvalidField } from "./field-type-checks.ts";
+import { throwInvalidField } from "./parse-state-fields.ts";
 import { parse } from "./standard-schema.ts";
 import type { StoredTarget } from "./superstep.ts";
 

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { copiedObjectField, throwInvalidField } from "./field-type-checks.ts";
+import { copiedObjectField, throwInvalidField } from "./parse-state-fields.ts";
 
 /** The token counts of a model call. Details are objects of counts, such as `input_token_details: { cache_read }`. */
 export interface Usage {

@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { copiedObjectField, throwInvalidField, optionalStringField } from "./field-type-checks.ts";
+import { copiedObjectField, throwInvalidField, optionalStringField } from "./parse-state-fields.ts";
 
 /** A tool call that a model requests. */
 export interface ToolCall {

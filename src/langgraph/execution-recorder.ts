@@ -21,7 +21,7 @@ import { isEqualData, serialise } from "./serialisation.ts";
 import { TasksById } from "./tasks-by-id.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
 import type { MessageRecorder } from "./message-recorder.ts";
-import { withoutKeys } from "./untracked-channels.ts";
+import { streamPayloadWithoutKeys } from "./untracked-channels.ts";
 
 interface TaskPayload {
   readonly id: string;
@@ -148,7 +148,7 @@ export class ExecutionRecorder {
       return this.#parts.messages.receive(path, data as Parameters<MessageRecorder["receive"]>[1]);
     const loop = this.loop(ns);
     if (mode !== "checkpoints") this.#unkept();
-    const payload = withoutKeys(mode, data, loop.hidden);
+    const payload = streamPayloadWithoutKeys(mode, data, loop.hidden);
     switch (mode) {
       case "values": {
         this.#between(loop);

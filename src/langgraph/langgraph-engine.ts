@@ -5,7 +5,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { InterruptsByTask } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Engine, NodeCall, RunRefusal, UnadmittedRun } from "../ports/engine.ts";
-import type { GraphTypes } from "../ports/graph-type-schemas.ts";
+import type { GraphTypesReader } from "../ports/graph-type-schemas.ts";
 import type { NodeExecutor, NodeIo } from "../ports/node-executor.ts";
 import { NodeCallContext } from "./intercepted-call.ts";
 import { statechartOfOutline } from "../graph/graph-as-statechart.ts";
@@ -35,7 +35,7 @@ export type OnFailure = (
  * Creates an engine for compiled LangGraph.js graphs, and the executor that runs their node functions.
  * @param types reads the TypeScript types of graphs for their JSON Schemas. Absent: the schemas do not use types
  */
-export function createLangGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: GraphTypes) {
+export function createLangGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: GraphTypesReader) {
   const scopes = new NodeCallContext();
   // The asynchronous context for runs and state updates. A run that a node starts must not inherit the context of that node.
   const outside = new AsyncResource("LangGraphRun");

@@ -19,7 +19,7 @@ export function untrackedKeys(root: CompiledGraph, ns: string): ReadonlySet<stri
 }
 
 /** Removes the state keys `keys` from a payload that LangGraph streams in the mode `mode`. */
-export function withoutKeys(mode: string, payload: unknown, keys: ReadonlySet<string>): unknown {
+export function streamPayloadWithoutKeys(mode: string, payload: unknown, keys: ReadonlySet<string>): unknown {
   if (keys.size === 0 || !isObject(payload)) return payload;
   switch (mode) {
     case "values":

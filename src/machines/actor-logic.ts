@@ -2,8 +2,8 @@ import { allStates, isMachine, type Machine } from "./xstate-types.ts";
 
 export type LogicKind = "promise" | "machine" | "transition" | "callback or observable" | "missing";
 
-/** An id that no actor may have: XState stores actors in an object by their ids, and this id would set the object's prototype. */
-export const RESERVED_ACTOR_ID = "__proto__";
+/** The id that no actor may have: XState stores actors in an object by their ids, and this id would set the object's prototype. */
+export const FORBIDDEN_ACTOR_ID = "__proto__";
 
 interface Logic {
   readonly start?: unknown;

@@ -2,7 +2,7 @@
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { ChildMachineStatus } from "../model/machine-child.ts";
-import { kindOfActor, RESERVED_ACTOR_ID } from "./actor-logic.ts";
+import { kindOfActor, FORBIDDEN_ACTOR_ID } from "./actor-logic.ts";
 import type {
   Address,
   AddressedEvent,
@@ -145,7 +145,7 @@ export class ActorTree {
   }
 
   #observe(actor: XStateActor): void {
-    if (actor.id === RESERVED_ACTOR_ID)
+    if (actor.id === FORBIDDEN_ACTOR_ID)
       throw new TypeError(
         `An actor is spawned with the id "${actor.id}", which JavaScript reserves: name it otherwise`,
       );

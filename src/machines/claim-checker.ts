@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { similarName } from "../model/similar-name.ts";
-import { isHandled } from "./machine-driver.ts";
+import { matchesEventDescriptor } from "./machine-driver.ts";
 import type { Outcome, StateConfiguration, StateSpace, PossibleStep } from "./state-space.ts";
 import { allStates, type Machine, type StateNode } from "./xstate-types.ts";
 
@@ -77,7 +77,7 @@ function findEvent(machine: Machine, name: string): string {
   const all = allStates(machine.root).flatMap(({ ownEvents }) => ownEvents);
   const events = [...new Set(all)].filter((type) => type !== "");
   const own = events.filter((type) => !type.startsWith("xstate."));
-  return isHandled(name, own) || events.includes(name) ? name : unknown("event", name, own);
+  return matchesEventDescriptor(name, own) || events.includes(name) ? name : unknown("event", name, own);
 }
 
 function unknown(what: string, name: string, known: readonly string[]): never {
@@ -109,7 +109,7 @@ export function decideClaim(
   for (const [key, configuration] of configurations) {
     const allowed = configuration.steps.map((step) => ({
       ...step,
-      isSelfSent: isHandled(step.event, without),
+      isSelfSent: matchesEventDescriptor(step.event, without),
     }));
     steps.set(
       key,
@@ -117,12 +117,12 @@ export function decideClaim(
     );
   }
   const search: Search = { configurations, initial, steps };
-  const surely = placesLeadingTo(
+  const surely = configurationsLeadingTo(
     search,
     isHit,
     (outcomes, leads, step) => !step.isSelfSent && outcomes.every(leads),
   );
-  const perhaps = placesLeadingTo(search, isHit, (outcomes, leads) => outcomes.some(leads));
+  const perhaps = configurationsLeadingTo(search, isHit, (outcomes, leads) => outcomes.some(leads));
   const isSure = (outcome: Outcome) => isHit(outcome) || surely.has(outcome.to);
   const isWithoutGuards = (step: AllowedStep) => !step.isSelfSent && step.outcomes.length === 1;
   if (kind === "eventually") {
@@ -162,11 +162,11 @@ interface Search {
 }
 
 /**
- * Returns the keys of the configurations that lead to a hit (an outcome for which `isHit` returns true). A configuration leads to a hit if
- * `isStep` returns true for one of its steps. `leads` tells `isStep` whether an outcome is a hit, or ends in a configuration that leads to
- * a hit.
+ * Returns the keys of the configurations that lead to a hit: an outcome for which `isHit` returns true. A configuration leads to a hit if
+ * at least one of its steps does. `isStep` decides that from the outcomes of the step: one caller requires that all of them lead to a hit,
+ * another that at least one does. An outcome leads to a hit if it is one, or if its configuration leads to one: `leads` returns this.
  */
-function placesLeadingTo(
+function configurationsLeadingTo(
   { steps }: Search,
   isHit: (outcome: Outcome) => boolean,
   isStep: (outcomes: readonly Outcome[], leads: (outcome: Outcome) => boolean, step: AllowedStep) => boolean,

@@ -2,7 +2,7 @@ import { embedSchema, jsonSchemaOf } from "../graph/json-schema-conversion.ts";
 import { isSchema, type Schema, type SchemaIssue, type SchemaResult } from "../graph/standard-schema.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { jsonSchemaFault, resolveReference, standardSchemaOf } from "./json-schema-validator.ts";
-import { isHandled, type MachineEvent } from "./machine-driver.ts";
+import { matchesEventDescriptor, type MachineEvent } from "./machine-driver.ts";
 import type { Machine } from "./xstate-types.ts";
 
 /** A schema with its JSON Schema, which is null if the library of the schema makes none. */
@@ -66,7 +66,7 @@ export class DeclaredSchemas {
   #nameFor(type: string): string | undefined {
     if (this.#events.has(type)) return type;
     return [...this.#events.keys()]
-      .filter((name) => name.endsWith("*") && isHandled(type, [name]))
+      .filter((name) => name.endsWith("*") && matchesEventDescriptor(type, [name]))
       .toSorted((a, b) => b.length - a.length)[0];
   }
 }

@@ -4,7 +4,7 @@ import { embedSchema } from "../graph/json-schema-conversion.ts";
 import { MAX_SCHEMA_LENGTH } from "../graph/interrupts.ts";
 import { isObject, type JsonObject, MAX_DEPTH } from "../model/json.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
-import { isHandled, type MachineEvent, type AcceptedByState } from "./machine-driver.ts";
+import { matchesEventDescriptor, type MachineEvent, type AcceptedByState } from "./machine-driver.ts";
 import { STATE_KEY } from "./machine-state.ts";
 
 /**
@@ -96,7 +96,7 @@ export function whyNotEvent(
     return `has ${type.length} characters, more than ${MAX_TYPE_CHARACTERS}; ${possible}`;
   if (type === "*") return `${refused}, which stands for any event, and is none; ${possible}`;
   if (forbidden.includes(type)) return `${refused}, which the state forbids; ${possible}`;
-  if (!isHandled(type, events)) return `${refused}; ${possible}`;
+  if (!matchesEventDescriptor(type, events)) return `${refused}; ${possible}`;
   const excess = excessOf(event);
   return excess === undefined ? undefined : `${refused}, with data that ${excess}`;
 }

@@ -6,7 +6,7 @@ import {
   type LogicKind,
   logicOf,
   machinesOf,
-  RESERVED_ACTOR_ID,
+  FORBIDDEN_ACTOR_ID,
   sourcesOf,
 } from "./actor-logic.ts";
 import { chartOfMachine, drawMachine } from "./machine-drawing.ts";
@@ -119,7 +119,7 @@ function faultsOf(machine: Machine, node: StateNode): readonly string[] {
   const at = `#${node.id}`;
   const faults: string[] = [];
   for (const { id, src } of node.invoke) {
-    if (id === RESERVED_ACTOR_ID) faults.push(`${at}.invoke has the id "${id}", which JavaScript reserves`);
+    if (id === FORBIDDEN_ACTOR_ID) faults.push(`${at}.invoke has the id "${id}", which JavaScript reserves`);
     const kind = kindOfActor(logicOf(machine, src));
     const of = kind === "missing" ? "which has no implementation" : `which is ${kind} logic`;
     if (!SUPPORTED.has(kind)) faults.push(`${at}.invoke starts "${src}", ${of}`);

@@ -168,7 +168,7 @@ export interface MachineDriver {
 }
 
 /** Whether an event type matches one of the descriptors, such as `APPROVE`, `order.*` or `*`. */
-export function isHandled(type: string, descriptors: readonly string[]): boolean {
+export function matchesEventDescriptor(type: string, descriptors: readonly string[]): boolean {
   return descriptors.some(
     (one) => one === type || one === "*" || (one.endsWith(".*") && `${type}.`.startsWith(one.slice(0, -1))),
   );

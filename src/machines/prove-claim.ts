@@ -7,7 +7,8 @@ import { allStates, type Machine } from "./xstate-types.ts";
 /** The largest number of configurations, which are combinations of active states, that are explored. */
 const MAX_CONFIGURATIONS = 10_000;
 
-export interface Proof {
+/** The result of a proof in the forms in which people read it. */
+export interface ProofReport {
   readonly result: ProofResult["result"];
   /** The result as lines for a terminal: the verdict, the steps of the example, and the reason. */
   readonly lines: readonly string[];
@@ -25,7 +26,7 @@ export function proveClaim(
   text: string,
   files: readonly string[],
   maxConfigurations = MAX_CONFIGURATIONS,
-): Proof {
+): ProofReport {
   const claim = parseClaim(text, machine);
   const xstate = libraryOf(machine, files) as unknown as ExploringLibrary;
   try {

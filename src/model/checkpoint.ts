@@ -71,7 +71,7 @@ export interface CheckpointHead {
   readonly next: readonly PlannedTask[];
   /**
    * Data that the engine stores with the checkpoint, such as which branches of a join have arrived, or a machine's timers and children;
-   * null if there is none. Functions such as `timersAt` and `childMachinePositionsAt` read parts of it outside the engine.
+   * null if there is none. Functions such as `timersAtCheckpoint` and `childMachinePositionsAt` read parts of it outside the engine.
    */
   readonly engine: JsonObject | null;
   /** The hash of the graph definition that made the checkpoint. */

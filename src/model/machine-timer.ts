@@ -35,7 +35,10 @@ export function isTimer(value: unknown): value is Timer {
  * The timers of a thread whose latest checkpoint is `head`; null if there are none. A timer that is also in `before`,
  * the thread's timers before that checkpoint, keeps its run.
  */
-export function timersAt(head: Pick<CheckpointHead, "engine"> | null, before: ThreadTimers): ThreadTimers {
+export function timersAtCheckpoint(
+  head: Pick<CheckpointHead, "engine"> | null,
+  before: ThreadTimers,
+): ThreadTimers {
   const timers = head?.engine?.["timers"];
   if (!Array.isArray(timers)) return null;
   return timers.filter(isTimer).map(({ id, due }) => {

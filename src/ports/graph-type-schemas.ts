@@ -10,7 +10,7 @@ export interface TypeSchemas {
 }
 
 /** Reads the types of graphs that are written in TypeScript. */
-export interface GraphTypes {
+export interface GraphTypesReader {
   /**
    * The schemas of a graph and of its subgraphs, by the path of nodes to each (`node|node`; the graph itself has the empty path). Null when
    * the types cannot be read: the file is JavaScript, its project has no compiler, or reading took too much time or memory. MUST NOT throw.

@@ -50,7 +50,10 @@ export async function openSchema(
  * Like {@link openSchema}, but creates nothing.
  * @throws ServiceError also `config.invalid` if the database contains no cluster in this schema
  */
-export async function findSchema(connections: PostgresConnections, schema: string): Promise<ClusterIdentity> {
+export async function openExistingSchema(
+  connections: PostgresConnections,
+  schema: string,
+): Promise<ClusterIdentity> {
   if (await hasTables(connections, schema)) return readIdentity(connections, schema);
   throw new ServiceError("config.invalid", `The database has no cluster in the schema ${schema}`);
 }

@@ -32,7 +32,7 @@ const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
 export const PAGE_LIMITS = { least: 1, most: 1000, initial: 10 } as const;
 export const PAGE_OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
 /** The smallest and largest `list_limit`, the number of elements of each list in a state's values. By default, lists are returned whole. */
-export const LIST_LIMITS = { least: 1, most: 1_000_000_000, initial: undefined } as const;
+export const LIST_LIMIT_RANGE = { least: 1, most: 1_000_000_000, initial: undefined } as const;
 
 const orNull = <T extends TSchema>(type: T) => Type.Optional(Type.Union([type, Type.Null()]));
 
@@ -113,7 +113,9 @@ export const stateReadSchema = compileBodySchema(
     // Some clients send a string instead of a boolean.
     subgraphs: Type.Optional(Type.Union([Type.Boolean(), Type.Enum(["true", "false", ""])])),
     select,
-    list_limit: Type.Optional(Type.Integer({ minimum: LIST_LIMITS.least, maximum: LIST_LIMITS.most })),
+    list_limit: Type.Optional(
+      Type.Integer({ minimum: LIST_LIMIT_RANGE.least, maximum: LIST_LIMIT_RANGE.most }),
+    ),
   }),
 );
 

@@ -85,8 +85,8 @@ export function withConfigurable<T extends Pick<RunRequest, "config">>(
   };
 }
 
-/** The user who starts a run, if the server has users. */
-export interface RunStarter {
+/** The user who starts a new run, with the run's id, which the rules of the project have already seen. */
+export interface NewRunUser {
   readonly run_id: string;
   /** The user as it is stored with the run. */
   readonly user: JsonObject;

@@ -19,7 +19,7 @@ import type { Reader } from "../stream/run-reader.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { Assistants } from "./assistants.ts";
 import { createRunCancellation, type RunCancellation } from "./run-cancellation.ts";
-import { runDraftOf, type RunThread, type RunRequest, type RunStarter, withRunUser } from "./run-draft.ts";
+import { runDraftOf, type RunThread, type RunRequest, type NewRunUser, withRunUser } from "./run-draft.ts";
 import { apiRun, apiRunSummary } from "./api-records.ts";
 import { type MakeIdempotencyRecord, IdempotencyGuard, type IdempotencyKey } from "./idempotency.ts";
 import { runResultOf } from "./run-result.ts";
@@ -104,7 +104,7 @@ const withEvent = (draft: RunDraft, { timer }: MachineEventOrigin): RunDraft => 
 export interface StartOptions {
   /** An idempotency key. If a request with this key has already started a run, that run is returned, and no second run is started. */
   readonly again?: IdempotencyKey | undefined;
-  readonly by?: RunStarter | undefined;
+  readonly by?: NewRunUser | undefined;
   /** Set for a run that processes an event of a machine. */
   readonly event?: MachineEventOrigin;
 }
@@ -136,7 +136,7 @@ export interface Runs extends RunCancellation {
   startBatch(
     tenant: string,
     requests: readonly RunRequest[],
-    by?: readonly RunStarter[],
+    by?: readonly NewRunUser[],
   ): Promise<readonly RunRecord[]>;
   /**
    * Finds a run. A run without a thread is no longer found when it has ended, unless its thread is kept. @throws ServiceError
@@ -193,7 +193,7 @@ export function createRuns(deps: RunsDeps): Runs {
   const repeats = new IdempotencyGuard(deps);
   const threadTtl = deps.threadTtl ?? null;
 
-  function startedBy(draft: RunDraft, by: RunStarter | undefined): RunDraft {
+  function startedBy(draft: RunDraft, by: NewRunUser | undefined): RunDraft {
     if (by !== undefined) return withRunUser(draft, by.user);
     return deps.hasUsers === true ? withRunUser(draft, null) : draft;
   }
@@ -322,7 +322,7 @@ export function createRuns(deps: RunsDeps): Runs {
     tenant: string,
     requested: RunRequest,
     temporary: TemporaryKind,
-    by?: RunStarter,
+    by?: NewRunUser,
   ): Promise<{ readonly key: ThreadKey; readonly draft: RunDraft }> {
     const request = webhooks.accept(requested);
     const waiting = journal.waitForCapacity();

@@ -1,4 +1,4 @@
-import { type Candidate, doubtfulCandidate, type CandidatePages } from "./candidate-pages.ts";
+import { type Candidate, doubtfulCandidate, type CandidatePages } from "./thread-search-candidates.ts";
 import { lastSegment, sortKey, prefixRange } from "./keys.ts";
 import { allEventually, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";

@@ -22,7 +22,7 @@ import {
   type CandidatePages,
   nextCandidates,
   withoutThreads,
-} from "./candidate-pages.ts";
+} from "./thread-search-candidates.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK } from "./stored-records.ts";

@@ -13,7 +13,7 @@ import {
 } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ReplyHeaders } from "../ports/transport.ts";
-import { PeerResponsiveness } from "./peer-responsiveness.ts";
+import { PeerProcessLiveness } from "./peer-process-liveness.ts";
 
 /** The maximum number of unsent bytes of a WebSocket. If there are more, the connection is terminated at the next message. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
@@ -38,7 +38,7 @@ interface PeerConnections {
   readonly sockets: Set<WebSocket>;
   /** The TLS options; undefined for a Unix socket. */
   readonly secured: object | undefined;
-  readonly responsiveness: PeerResponsiveness;
+  readonly liveness: PeerProcessLiveness;
   isUnresponsive: boolean;
 }
 
@@ -53,9 +53,9 @@ export function createNodePeers(
 ): Peers & { /** Breaks the connections to addresses that no shard has any more. */ dropUnused(): void } {
   const opened = new Map<number, PeerConnections>();
   const drop = (shard: number, connections: PeerConnections): void => {
-    const { agent, sockets, responsiveness } = connections;
+    const { agent, sockets, liveness } = connections;
     if (opened.get(shard) === connections) opened.delete(shard);
-    responsiveness.stop();
+    liveness.stop();
     for (const raw of sockets) raw.terminate();
     // Waits two turns of the event loop, in which Node reads a response that has arrived already.
     scheduler.soon(() => scheduler.soon(() => agent.destroy()));
@@ -81,7 +81,7 @@ export function createNodePeers(
       agent,
       sockets: new Set<WebSocket>(),
       secured,
-      responsiveness: new PeerResponsiveness({
+      liveness: new PeerProcessLiveness({
         scheduler,
         ping: () => ping(connections),
         onUnresponsive: () => {
@@ -129,7 +129,7 @@ function openSocket(
   { path, headers }: Pick<PeerRequest, "path" | "headers">,
   protocol: string | undefined,
 ): Promise<PeerSocket> {
-  const { address, sockets, secured, responsiveness } = connections;
+  const { address, sockets, secured, liveness } = connections;
   return new Promise((resolve, reject) => {
     const url = "path" in address ? `ws+unix://${address.path}:${path}` : `wss://${hostOf(address)}${path}`;
     const options = { headers: headersOf(headers), perMessageDeflate: false, ...secured };
@@ -138,7 +138,7 @@ function openSocket(
       reject(new PeerLost(false, cause, connections.isUnresponsive)),
     );
     sockets.add(raw);
-    const end = responsiveness.begin();
+    const end = liveness.begin();
     raw.once("close", () => {
       sockets.delete(raw);
       end();
@@ -204,11 +204,11 @@ function send(
   request: PeerRequest,
   signal: AbortSignal,
 ): Promise<PeerResponse> {
-  const { secured, responsiveness } = connections;
+  const { secured, liveness } = connections;
   const { body } = request;
   return new Promise((resolve, reject) => {
     const out = openOutgoing(connections, request, signal);
-    out.once("close", responsiveness.begin());
+    out.once("close", liveness.begin());
     let wasSent = false;
     out.on("socket", (socket) => {
       if (out.reusedSocket) wasSent = true;

@@ -3,7 +3,7 @@ import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "../ports/body-memory.ts";
 import { Exchange } from "./exchange.ts";
 import { RequestFraming } from "./framing-headers.ts";
-import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
+import { writeHead, type UwsRequest, type UwsResponse } from "./uws-raw.ts";
 import { UwsStream } from "./uws-stream.ts";
 
 /**
@@ -18,7 +18,7 @@ export class UwsHead implements HttpRequest {
   /** The names and values of the headers, alternating. No map is built, because most requests read few headers. */
   readonly #headers: string[] = [];
 
-  constructor(raw: RawRequest) {
+  constructor(raw: UwsRequest) {
     this.method = raw.getCaseSensitiveMethod();
     this.path = raw.getUrl();
     this.query = raw.getQuery() ?? "";
@@ -49,11 +49,11 @@ export class UwsHead implements HttpRequest {
 
 /** A request and its response, over uWebSockets.js. */
 export class UwsExchange extends Exchange {
-  readonly #raw: RawResponse;
+  readonly #raw: UwsResponse;
   readonly #isDraining: () => boolean;
   #stream: UwsStream | undefined;
 
-  constructor(head: UwsHead, raw: RawResponse, { maxBody, memory }: BodyLimits, isDraining: () => boolean) {
+  constructor(head: UwsHead, raw: UwsResponse, { maxBody, memory }: BodyLimits, isDraining: () => boolean) {
     const { framing } = head;
     const body = new RequestBody(maxBody, memory, framing.length, framing.hasBody);
     super(head, body);

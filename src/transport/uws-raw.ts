@@ -4,7 +4,7 @@ import type { ReplyHeaders } from "../ports/transport.ts";
  * The methods of a uWebSockets.js response that Heddle uses. They MUST NOT be called after the response has ended or was aborted: each call
  * then throws or crashes the process.
  */
-export interface RawResponse {
+export interface UwsResponse {
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;
   write(piece: Uint8Array | string): boolean;
@@ -18,7 +18,7 @@ export interface RawResponse {
 }
 
 /** The methods of a uWebSockets.js request that Heddle uses. The request becomes invalid when the handler returns. */
-export interface RawRequest {
+export interface UwsRequest {
   getCaseSensitiveMethod(): string;
   getUrl(): string;
   getQuery(): string | undefined;
@@ -52,7 +52,7 @@ const STATUS: Readonly<Record<number, string>> = {
 
 const statusLine = (status: number): string => STATUS[status] ?? `${status} unknown`;
 
-export function writeHead(raw: RawResponse, status: number, headers: ReplyHeaders): void {
+export function writeHead(raw: UwsResponse, status: number, headers: ReplyHeaders): void {
   raw.writeStatus(statusLine(status));
   for (const name in headers) {
     const value = headers[name];

@@ -1,6 +1,6 @@
 import type { ByteStream } from "../ports/transport.ts";
 import { MAX_UNSENT_BYTES } from "./transport-limits.ts";
-import type { RawResponse } from "./uws-raw.ts";
+import type { UwsResponse } from "./uws-raw.ts";
 
 /** Bytes. The size of the first write that tests whether the client has caught up. */
 const PROBE_BYTES = 512;
@@ -17,7 +17,7 @@ const nothing = () => undefined;
  */
 export class UwsStream implements ByteStream {
   over = false;
-  readonly #raw: RawResponse;
+  readonly #raw: UwsResponse;
   #onDrain: () => void = nothing;
   /** True from when backpressure was reported until the client has caught up. */
   #blocked = false;
@@ -28,7 +28,7 @@ export class UwsStream implements ByteStream {
   #piece: Uint8Array | string = "";
   #taken = true;
 
-  constructor(raw: RawResponse) {
+  constructor(raw: UwsResponse) {
     this.#raw = raw;
   }
 

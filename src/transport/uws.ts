@@ -7,7 +7,7 @@ import { listenErrorOf } from "./listen-error.ts";
 import { probePort } from "./probe-port.ts";
 import { MAX_HEAD_BYTES, MAX_MESSAGE_BYTES, SOCKET_IDLE_SECONDS } from "./transport-limits.ts";
 import { UwsExchange, UwsHead } from "./uws-exchange.ts";
-import { writeHead, type RawResponse } from "./uws-raw.ts";
+import { writeHead, type UwsResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";
 
 /**
@@ -194,7 +194,7 @@ async function listen(
  * same packet contains further data, uWebSockets.js then closes the connection when it finds them. If the response were sent at once,
  * uWebSockets.js would process these data as the next request.
  */
-function refuse(raw: RawResponse, refusal: Refusal, scheduler: Scheduler): void {
+function refuse(raw: UwsResponse, refusal: Refusal, scheduler: Scheduler): void {
   let gone = false;
   raw.onAborted(() => (gone = true));
   scheduler.soon(() => {

@@ -9,7 +9,7 @@ import type { LogFields } from "../ports/logger.ts";
  * LangChain messages, are therefore converted here. If a value has no JSON form, the outcome is the error that storing the value would
  * give.
  */
-export function cloneableOutcome(node: string, outcome: TaskOutcome): TaskOutcome {
+export function toCloneableOutcome(node: string, outcome: TaskOutcome): TaskOutcome {
   if (outcome.kind !== "returned") return outcome;
   try {
     const value = cloneable(outcome.value, "update", 0);
@@ -47,7 +47,7 @@ function cloneable(value: unknown, at: string, depth: number): unknown {
 }
 
 /** Prepares the fields of a log line for structured clone. A value that cannot be converted becomes text, so that logging never fails. */
-export function cloneableFields(fields: LogFields): JsonObject {
+export function toCloneableLogFields(fields: LogFields): JsonObject {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cloneableField(value)]));
 }
 

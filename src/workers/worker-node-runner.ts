@@ -4,7 +4,7 @@ import type { NodeExecutor } from "../ports/node-executor.ts";
 import type { LogFields, Logger, LogLevel } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { WorkerNodeIo } from "./worker-node-io.ts";
-import { cloneableOutcome, cloneableFields } from "./structured-clone.ts";
+import { toCloneableOutcome, toCloneableLogFields } from "./structured-clone.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 /** When this many messages are queued, they are posted immediately. Fewer messages are posted after the current turn of the event loop. */
@@ -90,7 +90,7 @@ export class WorkerNodeRunner {
     this.#running.set(id, io);
     try {
       const edition = this.#edition(call.graph);
-      const outcome = cloneableOutcome(call.node, await this.#executor.run({ ...call, edition }, io));
+      const outcome = toCloneableOutcome(call.node, await this.#executor.run({ ...call, edition }, io));
       this.#flush();
       this.#deps.post([{ t: "done", id, outcome }]);
     } catch (thrown) {
@@ -103,7 +103,7 @@ export class WorkerNodeRunner {
 
   #createLogger(): Logger {
     const log = (level: LogLevel) => (message: string, fields?: LogFields) => {
-      this.post({ t: "log", level, message, fields: fields && cloneableFields(fields) });
+      this.post({ t: "log", level, message, fields: fields && toCloneableLogFields(fields) });
     };
     return { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
   }

@@ -6,7 +6,7 @@ import type { JsonRecord, JsonSchema } from "../../src/dashboard/api/records.ts"
 import {
   isExpectedList,
   findMessageChanges,
-  mergeMessages,
+  mergeConcurrentMessageChanges,
   messageFault,
   messageListsOf,
   messagesUpdate,
@@ -105,15 +105,12 @@ describe("a changed list of messages", () => {
     const edited = human("b", "mine");
     const mine = human(undefined, "new");
     const [changed, added] = [human("a", "theirs"), human("d")];
-    expect(mergeMessages([a, b, c], [a, edited, mine], [changed, human("b", "theirs"), c, added])).toEqual([
-      changed,
-      edited,
-      added,
-      mine,
-    ]);
+    expect(
+      mergeConcurrentMessageChanges([a, b, c], [a, edited, mine], [changed, human("b", "theirs"), c, added]),
+    ).toEqual([changed, edited, added, mine]);
     // Removed by others, rearranged by the user.
-    expect(mergeMessages([a, b, c], [c, b, a], [a, c])).toEqual([c, a]);
-    expect(mergeMessages([], [mine], [a])).toEqual([a, mine]);
+    expect(mergeConcurrentMessageChanges([a, b, c], [c, b, a], [a, c])).toEqual([c, a]);
+    expect(mergeConcurrentMessageChanges([], [mine], [a])).toEqual([a, mine]);
   });
 
   test("cannot be stored with a changed message that is none; stored ones are left as they are", () => {

@@ -10,11 +10,15 @@ import {
 } from "xstate";
 import { kindOfActor } from "../../src/machines/actor-logic.ts";
 import { RunningPromiseActors } from "../../src/machines/promise-actors.ts";
-import { type ActorResult, isHandled, type RunningActor } from "../../src/machines/machine-driver.ts";
+import {
+  type ActorResult,
+  matchesEventDescriptor,
+  type RunningActor,
+} from "../../src/machines/machine-driver.ts";
 import { isMachine, type Machine, type XStateLibrary } from "../../src/machines/xstate-types.ts";
 import { createXState5Driver } from "../../src/machines/xstate5-driver.ts";
 
-describe("isHandled", () => {
+describe("matchesEventDescriptor", () => {
   test.each([
     ["APPROVE", ["APPROVE"], true],
     ["APPROVE", ["REJECT"], false],
@@ -24,7 +28,7 @@ describe("isHandled", () => {
     ["anything", ["*"], true],
     ["anything", [], false],
   ])("%s by %j: %s", (type, events, handled) => {
-    expect(isHandled(type, events)).toBe(handled);
+    expect(matchesEventDescriptor(type, events)).toBe(handled);
   });
 });
 

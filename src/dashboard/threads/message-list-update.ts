@@ -57,7 +57,11 @@ export function messagesUpdate(before: MessageList, after: MessageList): Message
  * both have changed, the user's version is kept. Messages that others have added come before those that the user has
  * added at the end.
  */
-export function mergeMessages(before: MessageList, after: MessageList, newer: MessageList): MessageList {
+export function mergeConcurrentMessageChanges(
+  before: MessageList,
+  after: MessageList,
+  newer: MessageList,
+): MessageList {
   const [stored, latest] = [byId(before), byId(newer)];
   const isStored = ({ id }: JsonRecord) => stored.has(id);
   const end = after.findLastIndex(isStored) + 1;

@@ -32,7 +32,7 @@ import { changedFieldsOf, editableFieldsSchema, ownValueOf } from "./editable-fi
 import {
   findMessageChanges,
   isExpectedList,
-  mergeMessages,
+  mergeConcurrentMessageChanges,
   type MessageList,
   type MessageLists,
   messageListsOf,
@@ -487,7 +487,7 @@ function ChangeForm({
 function mergedLists(stored: MessageLists, draft: StateDraft | undefined): MessageLists {
   const lists = (draft?.lists ?? []).flatMap(([name, before, after]) => {
     const newer = stored[name];
-    return newer === undefined ? [] : [[name, mergeMessages(before, after, newer)] as const];
+    return newer === undefined ? [] : [[name, mergeConcurrentMessageChanges(before, after, newer)] as const];
   });
   return Object.fromEntries(lists);
 }

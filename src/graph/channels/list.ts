@@ -1,7 +1,7 @@
 import type { FieldError } from "../../model/errors.ts";
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
-import { throwInvalidField } from "../field-type-checks.ts";
+import { throwInvalidField } from "../parse-state-fields.ts";
 
 /** A key with a list. The items that nodes return are appended, in the order of the tasks. */
 export function list<V>(): Channel<readonly V[], readonly V[]> {

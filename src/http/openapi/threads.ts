@@ -1,5 +1,5 @@
 import { threadModes } from "../../model/run.ts";
-import { LIST_LIMITS } from "../../schemas/request-schemas.ts";
+import { LIST_LIMIT_RANGE } from "../../schemas/request-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 import { flagParam, limitParam, listParam, textParam } from "./query-params.ts";
 import {
@@ -25,7 +25,7 @@ const listLimit: QueryParam = {
   name: "list_limit",
   about:
     "Of each list in the values that is longer, only its last elements, so many; `list_lengths` has the whole lengths of these lists, by name",
-  schema: Type.Integer({ minimum: LIST_LIMITS.least, maximum: LIST_LIMITS.most }),
+  schema: Type.Integer({ minimum: LIST_LIMIT_RANGE.least, maximum: LIST_LIMIT_RANGE.most }),
 };
 const ns = textParam("checkpoint_ns", "The subgraph whose state it is");
 

@@ -1,7 +1,7 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { StateProjection } from "../../service/state-snapshot.ts";
 import { invalidUuid } from "../../schemas/error-to-response.ts";
-import { LIST_LIMITS, PAGE_LIMITS } from "../../schemas/request-schemas.ts";
+import { LIST_LIMIT_RANGE, PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 import {
   parseHistoryRequest,
   projectionOf,
@@ -93,7 +93,7 @@ export function stateRoutes({ sendList, sendStored }: RouteDeps): readonly Route
 
 function projectionFrom({ query }: RouteCall): StateProjection {
   const subgraphs = query.flag("subgraphs") ?? false;
-  const listLimit = query.integer("list_limit", LIST_LIMITS);
+  const listLimit = query.integer("list_limit", LIST_LIMIT_RANGE);
   return {
     ...projectionOf(query.list("select")),
     ...(subgraphs && { subgraphs }),

@@ -4,7 +4,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 /** Milliseconds between two checks of a process while a request to it is pending. */
 const CHECK_INTERVAL_MS = 2_000;
 
-export interface PeerResponsivenessDeps {
+export interface PeerProcessLivenessDeps {
   readonly scheduler: Scheduler;
   /** Sends a request that any process responds to at once. Settles when the process has responded, or the connection has failed. */
   ping(): Promise<unknown>;
@@ -13,16 +13,17 @@ export interface PeerResponsivenessDeps {
 }
 
 /**
- * Checks whether a process responds while requests to it are pending. A response may take as long as its work needs, so a request itself
- * has no time limit. But a process that hangs keeps its connections open, and would otherwise never be noticed.
+ * Checks whether another process of the server or of the cluster responds while requests to it are pending. A response may take as long as
+ * its work needs, so a request itself has no time limit. But a process that hangs keeps its connections open, and would otherwise never be
+ * noticed.
  */
-export class PeerResponsiveness {
-  readonly #deps: PeerResponsivenessDeps;
+export class PeerProcessLiveness {
+  readonly #deps: PeerProcessLivenessDeps;
   #pending = 0;
   #isChecking = false;
   #isStopped = false;
 
-  constructor(deps: PeerResponsivenessDeps) {
+  constructor(deps: PeerProcessLivenessDeps) {
     this.#deps = deps;
   }
 

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readAddress, writeAddress } from "../../src/cli/address-file.ts";
-import { showInspector as command } from "../../src/cli/inspect.ts";
+import { showInspector as command } from "../../src/cli/show-inspector.ts";
 import { parseCommandLine } from "../../src/cli/command-line.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { inspect, refused } from "../e2e/support/inspected.ts";

@@ -7,7 +7,8 @@ export type Checks = { readonly [name: string]: Check<unknown> };
 type Checked<C> = { [K in keyof C]?: C[K] extends Check<infer T> ? T : never };
 
 /**
- * Returns the members of `value` for which there are checks. Members that are undefined or null are left out.
+ * Returns the members of `value`, as the handlers have left it, for which there are checks. Members that are undefined or null are left
+ * out.
  * @throws ServiceError `auth.failed` if a member has a wrong type: leaving it out could allow more than the handler meant
  */
 export function checkedMembers<C extends Checks>(value: AuthValue, checks: C): Checked<C> {
