@@ -1,7 +1,9 @@
+import type { Locator } from "playwright-core";
 import { describe, expect, test } from "vitest";
+import { setup } from "xstate";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
-import { newThread, post, postJson } from "../e2e/support/wire.ts";
+import { get, newThread, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
@@ -120,5 +122,65 @@ describe.skipIf(isMissing)("a double click in a real browser acts once", { timeo
     await page.getByText("Run started.").waitFor();
     await context.unrouteAll({ behavior: "wait" });
     expect(await threadsOf(url)).toBe(1);
+  });
+
+  /** Clicks a button where the pointer is said to be, and at a time in milliseconds that only the page's events know. */
+  const clickAt = (button: Locator, at: number) =>
+    button.evaluate((element, timeStamp) => {
+      const Click = Reflect.get(globalThis, "MouseEvent") as typeof Event;
+      const place = { detail: 1, clientX: 300, clientY: 300 };
+      const event = new Click("click", { bubbles: true, cancelable: true, ...place });
+      Object.defineProperty(event, "timeStamp", { value: timeStamp });
+      element.dispatchEvent(event);
+    }, at);
+
+  const bill = setup({}).createMachine({
+    initial: "open",
+    states: { open: { on: { APPROVE: "paid" } }, paid: { type: "final" } },
+  });
+
+  const asking = graph({
+    state: { log: list<string>() },
+    nodes: { ask: async (_, ctx) => ({ log: [String(await ctx.interrupt("Which one?"))] }) },
+    edges: { start: "ask" },
+  });
+
+  test("on an answer in the inbox, whose second click lands on the same button of the next question", async () => {
+    const { url } = await serve({ graphs: { bill } });
+    for (const thread of [await newThread(url), await newThread(url)])
+      // oxlint-disable-next-line no-await-in-loop -- one waits longer than the other
+      await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "bill", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    const approve = page.getByRole("button", { name: "APPROVE", exact: true });
+    const waiting = async () =>
+      (await (await post(`${url}/threads/count`, { status: "interrupted" })).json()) as number;
+    await approve.waitFor();
+    const first = await approve.elementHandle();
+    await clickAt(approve, 1_000);
+    await expect.poll(() => first?.evaluate((button) => button.isConnected)).toBe(false);
+    await clickAt(approve, 1_400);
+    expect(await waiting()).toBe(1);
+    await clickAt(approve, 1_600);
+    await page.getByText("No questions waiting").waitFor();
+    expect(await waiting()).toBe(0);
+    expect(wrong).toEqual([]);
+  });
+
+  test("on Send answer, whose second click lands on Run", async () => {
+    const { url } = await serve({ graphs: { asking } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "asking", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.getByLabel("Answer", { exact: true }).fill("this");
+    await clickAt(page.getByRole("button", { name: "Send answer" }), 1_000);
+    const run = page.getByRole("button", { name: "Run", exact: true });
+    await run.waitFor();
+    await clickAt(run, 1_450);
+    const runs = async () =>
+      ((await (await get(`${url}/threads/${thread}/runs`)).json()) as readonly unknown[]).length;
+    expect(await runs()).toBe(2);
+    await clickAt(run, 1_600);
+    await expect.poll(runs).toBe(3);
+    expect(wrong).toEqual([]);
   });
 });
