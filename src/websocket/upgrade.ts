@@ -101,7 +101,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
     const serve = async (socket: Socket, known: SocketClient): Promise<void> => {
       // An unknown path is reported only here, after authentication, so that a client without credentials does not learn which paths exist.
       if (found === undefined) throw new ServiceError("route.not_found", missing);
-      if (path !== "/inspect") deps.sockets.add(socket);
+      deps.sockets.add(socket, path !== "/inspect");
       const name = socketShardOf(path, found.parts, upgraded.query);
       // `name` is undefined in two cases: `/inspect` without a thread or run, which is forwarded to all shards, and a path with an invalid
       // id, which this process refuses.

@@ -615,6 +615,29 @@ test("a stop ends all processes, and another start has all that was stored", asy
   await expect.poll(() => isAlive(pid)).toBe(false);
 });
 
+test("a stop closes all sockets so that their clients connect again, whichever process they are connected with", async () => {
+  const server = await start(home.data("sockets-stopped"));
+  const client = connect(server);
+  const [[idle = ""] = [], [busy = ""] = []] = await threadsOf(client, 1);
+  // The process of the other shard waits for this run, so it still has its sockets when the first one closes those that it forwards.
+  const { run_id } = await client.runs.create(busy, "slow", { input: {} });
+  const paths = [
+    `/threads/${idle}/stream`,
+    `/threads/${busy}/stream`,
+    `/threads/${busy}/runs/${run_id}/stream`,
+    "/inspect",
+  ];
+  // About half of them are connected with each process.
+  const sockets = await Promise.all(
+    paths.flatMap((path) => Array.from({ length: 12 }, () => dial(`${server.url}${path}`))),
+  );
+  const codes = sockets.map(async ({ closed }) => (await closed).code);
+  expect(await server.stop()).toBe(0);
+  const ofThreads = (await Promise.all(codes)).slice(0, 36);
+  expect(new Set(ofThreads)).toEqual(new Set([1012]));
+  expect([1001, 1012]).toEqual(expect.arrayContaining((await Promise.all(codes)).slice(36)));
+});
+
 test("a second signal ends all processes at once, and the next start goes on", async () => {
   const data = home.data("stopped-twice");
   const first = await start(data);
