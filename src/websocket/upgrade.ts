@@ -120,12 +120,13 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       kind: "accept",
       ...protocol,
       open(socket) {
-        if (!(client instanceof Promise))
+        // Messages have to be buffered until the client is authenticated, and until the connection to the process of another shard is open.
+        if (!(client instanceof Promise) && deps.forwarding === undefined)
           return void serve(socket, client).catch((cause: unknown) => failed(socket, cause));
         const buffered = new BufferingSocket(socket);
         let gone = false;
         socket.onClose(() => (gone = true));
-        client
+        Promise.resolve(client)
           .then((known) => (gone ? undefined : serve(buffered, known)))
           .catch((cause: unknown) => failed(socket, cause))
           .finally(() => buffered.discard());

@@ -365,6 +365,44 @@ describe("processes that share a port", () => {
     await expect.poll(async () => (await firstAnswer(`${server.url}/threads/${other}`)).status).toBe(200);
   });
 
+  test("keep a limited number of a client's messages while the process of its thread cannot be reached", async () => {
+    const client = connect(server);
+    const thread = idIn(1);
+    await client.threads.create({ threadId: thread });
+    const { pid } = (await client.runs.wait(thread, "where", { input: { name: "x" } })) as { pid: number };
+    const command = (id: number, name = "kept") =>
+      JSON.stringify({
+        id,
+        type: "run",
+        assistant_id: "where",
+        input: { name },
+        multitask_strategy: "enqueue",
+      });
+    const opened: Dialed[] = [];
+    process.kill(pid, "SIGSTOP");
+    try {
+      // The stopped process gets some of the connections, and does not open these.
+      for (let i = 0; i < 24; i++)
+        dial(`${server.url}/threads/${thread}/stream`).then(
+          (socket) => opened.push(socket),
+          () => undefined,
+        );
+      await expect.poll(() => opened.length).toBeGreaterThan(2);
+      const [many, large, few] = opened as [Dialed, Dialed, Dialed];
+      for (let id = 0; id < 65; id++) many.send(command(id));
+      for (let id = 0; id < 2; id++) large.send(command(id, "x".repeat(600_000)));
+      for (let id = 0; id < 3; id++) few.send(command(id));
+      const closed = { code: 1008, reason: "Too many commands whose answers were not taken" };
+      expect(await Promise.all([many.closed, large.closed])).toEqual([closed, closed]);
+      process.kill(pid, "SIGCONT");
+      await few.until(({ answers }) => answers.length === 3);
+      expect(few.answers.map(({ type, id }) => [type, id])).toEqual([0, 1, 2].map((id) => ["ack", id]));
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    await expect.poll(async () => (await client.runs.list(thread)).length).toBe(4);
+  });
+
   test("answer errors as one server does", async () => {
     const missing = await Promise.all(
       [0, 1].map(async (shard) => (await fetch(`${server.url}/threads/${idIn(shard)}`)).status),
