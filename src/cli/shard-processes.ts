@@ -10,6 +10,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 import type { ClusterTask } from "./cluster-child.ts";
 import { STOP_SIGNALS } from "./process-lifecycle.ts";
+import { ProcessWatchdog } from "./process-watchdog.ts";
 
 /**
  * The environment variable in which a parent process passes a {@link ShardTask} to a child process. It is removed before graphs are loaded.
@@ -74,6 +75,10 @@ export function reportToParent(report: Report, then?: () => void): void {
  */
 type StopMessage = "stop" | "hand over";
 
+/** The message with which a parent asks a child process whether it responds, and the response. */
+const PING = "ping";
+const PONG = "pong";
+
 /**
  * The longest time in milliseconds that a shard waits for running graph nodes before it moves to another cluster node. Shorter than at a
  * shutdown, because requests for the shard wait too.
@@ -89,6 +94,7 @@ export function onParentStopOrExit(stop: (drainMs?: number) => void, orphaned: (
   process.on("message", (message) => {
     if (message === ("stop" satisfies StopMessage)) stop();
     if (message === ("hand over" satisfies StopMessage)) stop(HAND_OVER_DRAIN_MS);
+    if (message === PING) process.send?.(PONG, undefined, undefined, () => undefined);
   });
   process.on("disconnect", orphaned);
 }
@@ -102,7 +108,15 @@ export interface ShardChild {
   readonly started: Promise<ReadyMessage>;
 }
 
-export function startShardProcess(task: ShardTask): ShardChild {
+/** What a parent needs to notice that a child process hangs. */
+export interface HangDetection {
+  /** A child process that responds to nothing for this time in milliseconds is killed. 0: never. */
+  readonly hangLimitMs: number;
+  readonly logger: Logger;
+}
+
+/** Starts a child process. Once it accepts requests, it is killed if it hangs, and ends as if it had crashed. */
+export function startShardProcess(task: ShardTask, detection: HangDetection): ShardChild {
   const child = fork(process.argv[1] as string, process.argv.slice(2), {
     env: { ...process.env, [TASK_VARIABLE]: JSON.stringify(task) },
   });
@@ -117,7 +131,35 @@ export function startShardProcess(task: ShardTask): ShardChild {
     );
     child.once("error", reject);
   });
+  started.then(
+    () => killIfHanging(child, task.number, detection),
+    () => undefined,
+  );
   return { process: child, started };
+}
+
+function killIfHanging(
+  child: ChildProcess,
+  shard: number | undefined,
+  { hangLimitMs, logger }: HangDetection,
+): void {
+  const watchdog = new ProcessWatchdog({
+    scheduler: systemScheduler,
+    limitMs: hangLimitMs,
+    ping: () => child.send(PING, () => undefined),
+    onHang: () => {
+      const name = shard === undefined ? "the process that forwards requests" : "the process of a shard";
+      logger.error(`${name} has not responded for ${hangLimitMs / 1_000} seconds and is killed`, {
+        ...(shard !== undefined && { shard }),
+        pid: child.pid,
+      });
+      child.kill("SIGKILL");
+    },
+  });
+  child.on("message", (message) => {
+    if (message === PONG) watchdog.answered();
+  });
+  child.once("exit", () => watchdog.stop());
 }
 
 /** Asks a process to stop. Resolves when the process has ended. */
@@ -138,6 +180,7 @@ export function createUnixNetwork(sockets: string, number: number | undefined): 
 /** Starts the processes of a server, one for each shard, and restarts a process that has ended. */
 export class ShardProcesses {
   readonly #task: Omit<ShardTask, "number" | "sockets">;
+  readonly #detection: HangDetection;
   readonly #logger: Logger;
   readonly #sockets = mkdtempSync(join(tmpdir(), "heddle-"));
   readonly #children = new Map<number, ChildProcess>();
@@ -148,9 +191,10 @@ export class ShardProcesses {
   readonly stopMs = undefined;
   #isStopping = false;
 
-  constructor(task: Omit<ShardTask, "number" | "sockets">, logger: Logger) {
+  constructor(task: Omit<ShardTask, "number" | "sockets">, detection: HangDetection) {
     this.#task = task;
-    this.#logger = logger;
+    this.#detection = detection;
+    this.#logger = detection.logger;
     process.once("exit", () => rmSync(this.#sockets, { recursive: true, force: true }));
   }
 
@@ -174,7 +218,7 @@ export class ShardProcesses {
 
   /** Starts the process of a shard. Once it accepts requests, it is restarted when it ends. */
   async #startKept(number: number, delay: number): Promise<ReadyMessage> {
-    const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets });
+    const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets }, this.#detection);
     this.#children.set(number, child.process);
     const started = await child.started;
     this.#keep(number, delay);

@@ -36,6 +36,19 @@ export const where = graph({
   edges: { start: "tell" },
 });
 
+/** Blocks the event loop of its process at the first attempt, for some seconds or for good. */
+export const blocking = graph({
+  state: { seconds: value(0), pid: value(0) },
+  nodes: {
+    block: async ({ seconds }, ctx) => {
+      const until = Date.now() + seconds * 1000;
+      while (ctx.attempt === 1 && Date.now() < until);
+      return { pid: process.pid };
+    },
+  },
+  edges: { start: "block" },
+});
+
 /** Takes longer than a stop waits for. */
 export const slow = graph({
   state: { log: list() },
@@ -63,7 +76,12 @@ export const count = graph({
 
 const config = home.project("shards", {
   "heddle.json": {
-    graphs: { where: "./graphs.ts:where", count: "./graphs.ts:count", slow: "./graphs.ts:slow" },
+    graphs: {
+      where: "./graphs.ts:where",
+      count: "./graphs.ts:count",
+      slow: "./graphs.ts:slow",
+      blocking: "./graphs.ts:blocking",
+    },
   },
   "graphs.ts": GRAPHS,
   "package.json": { type: "module" },
@@ -619,6 +637,29 @@ test("a process that is killed is started again; nothing acknowledged is lost, a
   for (const updates of await Promise.all(seen))
     expect(updates).toEqual(counted.map((i) => ({ step: { log: [i] } })));
   expect(await client.threads.count()).toBe(20);
+});
+
+test("a process that hangs is killed after the limit, and started again; one that computes for some seconds is not", async () => {
+  const server = await start(home.data("hanging"), { HEDDLE_HANG_LIMIT: "10000" });
+  const client = connect(server);
+  const [[busy = ""] = [], [hanging = ""] = []] = await threadsOf(client, 1);
+  const pidOf = async (id: string) =>
+    ((await client.runs.wait(id, "where", { input: { name: "x" } })) as { pid: number }).pid;
+  const [busyPid, hangingPid] = [await pidOf(busy), await pidOf(hanging)];
+  const computing = await client.runs.create(busy, "blocking", { input: { seconds: 4 } });
+  const run = await client.runs.create(hanging, "blocking", { input: { seconds: 3_600 } });
+  const killed = "the process of a shard has not responded for 10 seconds and is killed";
+  await server.printed(killed);
+  await server.printed('"signal":"SIGKILL"');
+  const ended = async (id: string, run_id: string) =>
+    (await client.runs.get(id, run_id).catch(() => undefined))?.status;
+  await expect.poll(() => ended(hanging, run.run_id)).toBe("success");
+  await expect.poll(() => ended(busy, computing.run_id)).toBe("success");
+  expect((await client.threads.getState(busy)).values).toMatchObject({ pid: busyPid });
+  expect((await client.threads.getState(hanging)).values).not.toMatchObject({ pid: hangingPid });
+  expect(isAlive(hangingPid)).toBe(false);
+  const lines = server.output.split("\n").filter((line) => line.includes(killed));
+  expect(lines).toEqual([expect.stringContaining('"shard":1')]);
 });
 
 test("a stop ends all processes, and another start has all that was stored", async () => {
