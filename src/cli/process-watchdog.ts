@@ -2,6 +2,8 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
 /** Milliseconds between two checks of a process. */
 const CHECK_INTERVAL_MS = 1_000;
+/** The number of checks without a response after which a process is unresponsive. */
+const UNRESPONSIVE_CHECKS = 2;
 
 /** Milliseconds for which a process may respond to nothing before it is killed, unless the server is told otherwise. */
 export const DEFAULT_HANG_LIMIT_MS = 60_000;
@@ -35,7 +37,12 @@ export class ProcessWatchdog {
 
   constructor(deps: ProcessWatchdogDeps) {
     this.#deps = deps;
-    if (deps.limitMs > 0) this.#checkLater();
+    this.#checkLater();
+  }
+
+  /** Whether the process has responded to nothing for some seconds. It would not notice either that it has to stop. */
+  get isUnresponsive(): boolean {
+    return this.#missed >= UNRESPONSIVE_CHECKS;
   }
 
   /** Must be called when the process has responded to a ping. */
@@ -59,7 +66,7 @@ export class ProcessWatchdog {
       this.#isPingPending = true;
       ping();
       this.#checkLater();
-    } else if (++this.#missed * CHECK_INTERVAL_MS < limitMs) this.#checkLater();
+    } else if (++this.#missed * CHECK_INTERVAL_MS < (limitMs === 0 ? Infinity : limitMs)) this.#checkLater();
     // The response may have arrived already. Node reads it within two turns of the event loop.
     else scheduler.soon(() => scheduler.soon(() => this.#decide()));
   }

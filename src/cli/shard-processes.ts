@@ -108,15 +108,50 @@ export interface ShardChild {
   readonly started: Promise<ReadyMessage>;
 }
 
-/** What a parent needs to notice that a child process hangs. */
-export interface HangDetection {
-  /** A child process that responds to nothing for this time in milliseconds is killed. 0: never. */
-  readonly hangLimitMs: number;
-  readonly logger: Logger;
+/** Kills child processes that hang. */
+export class HangDetector {
+  readonly #limitMs: number;
+  readonly #logger: Logger;
+  readonly #watchdogs = new Map<ChildProcess, ProcessWatchdog>();
+
+  /** `hangLimitMs`: a child process that responds to nothing for this time in milliseconds is killed. 0: never. */
+  constructor({ hangLimitMs, logger }: { readonly hangLimitMs: number; readonly logger: Logger }) {
+    this.#limitMs = hangLimitMs;
+    this.#logger = logger;
+    // Such a process would not notice the end of this process either, and would hold its port and its data for good.
+    process.once("exit", () => {
+      for (const [child, watchdog] of this.#watchdogs) if (watchdog.isUnresponsive) child.kill("SIGKILL");
+    });
+  }
+
+  /** Watches a child process until it ends. `shard`: the number of its shard, if it has one. */
+  watch(child: ChildProcess, shard: number | undefined): void {
+    const watchdog = new ProcessWatchdog({
+      scheduler: systemScheduler,
+      limitMs: this.#limitMs,
+      ping: () => child.send(PING, () => undefined),
+      onHang: () => {
+        const name = shard === undefined ? "the process that forwards requests" : "the process of a shard";
+        this.#logger.error(`${name} has not responded for ${this.#limitMs / 1_000} seconds and is killed`, {
+          ...(shard !== undefined && { shard }),
+          pid: child.pid,
+        });
+        child.kill("SIGKILL");
+      },
+    });
+    this.#watchdogs.set(child, watchdog);
+    child.on("message", (message) => {
+      if (message === PONG) watchdog.answered();
+    });
+    child.once("exit", () => {
+      watchdog.stop();
+      this.#watchdogs.delete(child);
+    });
+  }
 }
 
 /** Starts a child process. Once it accepts requests, it is killed if it hangs, and ends as if it had crashed. */
-export function startShardProcess(task: ShardTask, detection: HangDetection): ShardChild {
+export function startShardProcess(task: ShardTask, hangs: HangDetector): ShardChild {
   const child = fork(process.argv[1] as string, process.argv.slice(2), {
     env: { ...process.env, [TASK_VARIABLE]: JSON.stringify(task) },
   });
@@ -132,34 +167,10 @@ export function startShardProcess(task: ShardTask, detection: HangDetection): Sh
     child.once("error", reject);
   });
   started.then(
-    () => killIfHanging(child, task.number, detection),
+    () => hangs.watch(child, task.number),
     () => undefined,
   );
   return { process: child, started };
-}
-
-function killIfHanging(
-  child: ChildProcess,
-  shard: number | undefined,
-  { hangLimitMs, logger }: HangDetection,
-): void {
-  const watchdog = new ProcessWatchdog({
-    scheduler: systemScheduler,
-    limitMs: hangLimitMs,
-    ping: () => child.send(PING, () => undefined),
-    onHang: () => {
-      const name = shard === undefined ? "the process that forwards requests" : "the process of a shard";
-      logger.error(`${name} has not responded for ${hangLimitMs / 1_000} seconds and is killed`, {
-        ...(shard !== undefined && { shard }),
-        pid: child.pid,
-      });
-      child.kill("SIGKILL");
-    },
-  });
-  child.on("message", (message) => {
-    if (message === PONG) watchdog.answered();
-  });
-  child.once("exit", () => watchdog.stop());
 }
 
 /** Asks a process to stop. Resolves when the process has ended. */
@@ -180,7 +191,7 @@ export function createUnixNetwork(sockets: string, number: number | undefined): 
 /** Starts the processes of a server, one for each shard, and restarts a process that has ended. */
 export class ShardProcesses {
   readonly #task: Omit<ShardTask, "number" | "sockets">;
-  readonly #detection: HangDetection;
+  readonly #hangs: HangDetector;
   readonly #logger: Logger;
   readonly #sockets = mkdtempSync(join(tmpdir(), "heddle-"));
   readonly #children = new Map<number, ChildProcess>();
@@ -191,10 +202,13 @@ export class ShardProcesses {
   readonly stopMs = undefined;
   #isStopping = false;
 
-  constructor(task: Omit<ShardTask, "number" | "sockets">, detection: HangDetection) {
+  constructor(
+    task: Omit<ShardTask, "number" | "sockets">,
+    options: { readonly hangLimitMs: number; readonly logger: Logger },
+  ) {
     this.#task = task;
-    this.#detection = detection;
-    this.#logger = detection.logger;
+    this.#hangs = new HangDetector(options);
+    this.#logger = options.logger;
     process.once("exit", () => rmSync(this.#sockets, { recursive: true, force: true }));
   }
 
@@ -218,7 +232,7 @@ export class ShardProcesses {
 
   /** Starts the process of a shard. Once it accepts requests, it is restarted when it ends. */
   async #startKept(number: number, delay: number): Promise<ReadyMessage> {
-    const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets }, this.#detection);
+    const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets }, this.#hangs);
     this.#children.set(number, child.process);
     const started = await child.started;
     this.#keep(number, delay);

@@ -74,10 +74,24 @@ test("an answer that arrives in the turn of the last check counts", () => {
   expect(seen.hangs).toBe(0);
 });
 
-test("with the limit 0, no process is pinged; nor is one after the end", () => {
+test("a process that has not answered for two seconds is unresponsive, until it answers", () => {
+  const { timers, state, watchdog } = watched();
+  timers.advance(60_000);
+  expect(watchdog.isUnresponsive).toBe(false);
+  state.answers = false;
+  timers.advance(2_000);
+  expect(watchdog.isUnresponsive).toBe(false);
+  timers.advance(2_000);
+  expect(watchdog.isUnresponsive).toBe(true);
+  watchdog.answered();
+  expect(watchdog.isUnresponsive).toBe(false);
+});
+
+test("with the limit 0, no process hangs; nor does one after the end", () => {
   const without = watched(0);
-  without.timers.advance(LIMIT_MS);
-  expect(without.seen.pings).toBe(0);
+  without.state.answers = false;
+  without.timers.advance(100 * LIMIT_MS);
+  expect([without.seen.hangs, without.watchdog.isUnresponsive]).toEqual([0, true]);
   const ended = watched();
   ended.state.answers = false;
   ended.timers.advance(5_000);

@@ -662,6 +662,21 @@ test("a process that hangs is killed after the limit, and started again; one tha
   expect(lines).toEqual([expect.stringContaining('"shard":1')]);
 });
 
+test("a stop ends a process that hangs too", async () => {
+  const data = home.data("hanging-stopped");
+  const server = await start(data);
+  const client = connect(server);
+  const [, [hanging = ""] = []] = await threadsOf(client, 1);
+  const { pid } = (await client.runs.wait(hanging, "where", { input: { name: "x" } })) as { pid: number };
+  const run = await client.runs.create(hanging, "blocking", { input: { seconds: 3_600 } });
+  const shards = async () => (JSON.parse(await anyAnswer(`${server.url}/info`)) as Info).heddle.shards;
+  await expect.poll(shards).toMatchObject([{ up: true }, { up: false }]);
+  expect(await server.stop()).toBe(1);
+  await expect.poll(() => isAlive(pid)).toBe(false);
+  const again = connect(await start(data));
+  expect(await again.runs.join(hanging, run.run_id)).toMatchObject({ seconds: 3_600 });
+});
+
 test("a stop ends all processes, and another start has all that was stored", async () => {
   const data = home.data("stopped");
   const first = await start(data);
