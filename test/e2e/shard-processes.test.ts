@@ -544,6 +544,21 @@ test("a user has what is theirs in all shards, and nothing else", async () => {
     others.map((id) => expect(bob.runs.wait(id, made.assistant_id, { input: {} })).rejects.toThrow(/404/)),
   );
   expect(await bob.assistants.search({ metadata: { owner: "alice" } })).toEqual([]);
+  // Whichever process refuses a run, it says the same of an assistant that is another user's as of one that does not exist.
+  for (let i = 0; i < 8; i++) {
+    const refusals = [made.assistant_id, crypto.randomUUID()].map(async (assistant_id) => {
+      const { status, body } = await firstAnswer(
+        `${server.url}/threads/${others[i % others.length]}/runs`,
+        { method: "POST", headers: { "x-user": "b\u00f6b" }, body: JSON.stringify({ assistant_id }) },
+        { times: 1 },
+      );
+      return { status, body: body.replaceAll(assistant_id, "ID") };
+    });
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const [refused, absent] = await Promise.all(refusals);
+    expect(refused?.status).toBe(404);
+    expect(refused).toEqual(absent);
+  }
   const anonymous = await Promise.all(
     ids.map(async (id) => (await fetch(`${server.url}/threads/${id}`)).status),
   );
