@@ -1,7 +1,7 @@
 import type { ActorMetrics } from "../../actors/run-totals.ts";
 import type { TrafficCounts } from "../http/response-counts.ts";
 import type { InspectorFeeds } from "../websocket/inspector/inspect-sockets.ts";
-import type { OpenSocketCounter } from "../websocket/open-socket-counter.ts";
+import type { OpenSockets } from "../websocket/open-sockets.ts";
 import { Exposition } from "../metrics/exposition.ts";
 import { mergeHistories } from "../metrics/merged-history.ts";
 import { type MergedStatus, mergeStatuses } from "../metrics/merged-status.ts";
@@ -37,7 +37,7 @@ export interface MetricsDeps {
   readonly outbox: Pick<Outbox, "count">;
   readonly runLogs: Pick<RunLogRegistry, "counts">;
   readonly traffic: TrafficCounts;
-  readonly sockets: Pick<OpenSocketCounter, "open">;
+  readonly sockets: Pick<OpenSockets, "open">;
   readonly feeds: Pick<InspectorFeeds, "watching">;
   readonly process: ReadProcessMetrics;
   /** Reads the metrics of the server's other processes. Absent if this process is the whole server. */

@@ -28,7 +28,7 @@ import { openTransport } from "../transport/open-transport.ts";
 import { createBodyOpener } from "../transport/request-body.ts";
 import type { UpgradeDeps } from "../websocket/deps.ts";
 import { InspectorFeeds } from "../websocket/inspector/inspect-sockets.ts";
-import { OpenSocketCounter } from "../websocket/open-socket-counter.ts";
+import { OpenSockets } from "../websocket/open-sockets.ts";
 import { createUpgrade } from "../websocket/upgrade.ts";
 import { builtPages } from "./dashboard-files.ts";
 import { createMetrics, type MetricsDeps } from "./metrics.ts";
@@ -86,7 +86,7 @@ export interface PublicServer {
   start(): void;
   /** Accepts no new connections. From then on, readiness checks fail. */
   startDraining(): void;
-  /** Ends the requests that came through embedded handlers or {@link fetch}. */
+  /** Ends the requests that came through embedded handlers or {@link fetch}, and closes all WebSockets of clients. */
   endRequests(): void;
   close(): Promise<void>;
 }
@@ -113,7 +113,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
   });
   const watch: UpgradeDeps["inspect"] = (socket, { tenant, budgetOwner, service }, query) =>
     feeds.open(socket, { tenant, budgetOwner, inspection: service.inspection }, query);
-  const [traffic, sockets] = [new TrafficCounts(), new OpenSocketCounter()];
+  const [traffic, sockets] = [new TrafficCounts(), new OpenSockets()];
   const metrics = createMetrics({
     ...totals,
     about: { version: VERSION, transport: chosen.kind },
@@ -171,7 +171,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
   const uncounted = {
     access: links?.access ?? access,
     traffic: new TrafficCounts(),
-    sockets: new OpenSocketCounter(),
+    sockets: new OpenSockets(),
   };
   const peerServer = await links?.listen(
     {
@@ -217,6 +217,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
       peerServer?.startDraining();
     },
     endRequests() {
+      sockets.closeAll();
       webRequests.close();
       for (const part of embedded) part.close();
     },

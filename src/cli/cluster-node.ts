@@ -21,6 +21,7 @@ import { type ClusterDatabase, DEFAULT_LEASE_MS, openClusterDatabase } from "../
 import type { ClusterUpdate, ClusterDatabaseLocation } from "./cluster-child.ts";
 import {
   FIRST_RESTART_DELAY_MS,
+  HangDetector,
   nextRestartDelay,
   restartDelayAfterEnd,
   type ShardChild,
@@ -54,6 +55,8 @@ interface NodeOptions {
    * @throws ServiceError `config.invalid` if the directory belongs to another cluster
    */
   checkData(cluster: string): void;
+  /** A process of this node that responds to nothing for this time in milliseconds is killed. 0: never. */
+  readonly hangLimitMs: number;
   readonly logger: Logger;
 }
 
@@ -80,6 +83,7 @@ const ANY_HOST: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 export class ClusterNodeProcesses {
   readonly #database: ClusterDatabase;
   readonly #logger: Logger;
+  readonly #hangs: HangDetector;
   readonly #leases: ShardLeases;
   readonly #task: (shard: number | undefined, epoch: number) => ShardTask;
   readonly #children = new Map<number, NodeChild>();
@@ -105,6 +109,7 @@ export class ClusterNodeProcesses {
     const { snapshotBytes } = cluster;
     this.#database = database;
     this.#logger = logger;
+    this.#hangs = new HangDetector(options);
     const key = Buffer.from(keys.connections).toString("hex");
     const place = {
       url,
@@ -261,7 +266,7 @@ export class ClusterNodeProcesses {
   #serve({ shard, epoch }: ShardLease, delay: number): void {
     if (this.#isStopping) return;
     let readyAt: number | undefined;
-    const child: NodeChild = startShardProcess(this.#task(shard, epoch));
+    const child: NodeChild = startShardProcess(this.#task(shard, epoch), this.#hangs);
     this.#children.set(shard, child);
     send(child, this.#news);
     child.started.then(
@@ -319,7 +324,7 @@ export class ClusterNodeProcesses {
 
   /** Starts the process that forwards requests to the nodes that have shards. */
   #forward(): void {
-    const child = startShardProcess(this.#task(undefined, 0));
+    const child = startShardProcess(this.#task(undefined, 0), this.#hangs);
     this.#forwarding = child;
     child.started.catch((cause: unknown) => {
       if (this.#isOpen && !this.#isStopping)

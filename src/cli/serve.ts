@@ -26,6 +26,7 @@ import { registerInProcessServer } from "../platform/sdk-in-process-server.ts";
 import { registerSdkLogger } from "../platform/sdk-logger.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
+import { DEFAULT_HANG_LIMIT_MS } from "./process-watchdog.ts";
 import { ProgressDisplay } from "./progress-display.ts";
 import { systemClock } from "../platform/clock.ts";
 import { VERSION } from "../platform/version.ts";
@@ -101,6 +102,7 @@ export async function serve(options: Serving): Promise<void> {
       log: __,
       shards: ___,
       cluster: ____,
+      hangLimitMs: _____,
       ...settings
     } = options.settings(process.env, data);
     return settings;
@@ -146,7 +148,10 @@ export async function serve(options: Serving): Promise<void> {
   const startProcesses = async ({
     shards,
     cluster,
-  }: { readonly [Name in "shards" | "cluster"]: Settings[Name] | undefined }): Promise<Running> => {
+    hangLimitMs = DEFAULT_HANG_LIMIT_MS,
+  }: {
+    readonly [Name in "shards" | "cluster" | "hangLimitMs"]: Settings[Name] | undefined;
+  }): Promise<Running> => {
     const settings = appSettings();
     const { host, port } = settings;
     checkDataDirectory(settings.data, config.path);
@@ -155,7 +160,7 @@ export async function serve(options: Serving): Promise<void> {
     const { tokenSecret } = secrets(process.env);
     const processes =
       cluster === undefined
-        ? startShards(shards as number, free, settings.data, tokenSecret)
+        ? startShards(shards as number, free, settings.data, tokenSecret, hangLimitMs)
         : await (
             await import("./cluster-node.ts")
           ).ClusterNodeProcesses.open({
@@ -165,6 +170,7 @@ export async function serve(options: Serving): Promise<void> {
             port: free,
             tokenSecret,
             checkData: (id) => prepareClusterData(settings.data, id),
+            hangLimitMs,
             logger,
           });
     announce(await processes.start(), config, settings, {});
@@ -180,15 +186,16 @@ export async function serve(options: Serving): Promise<void> {
     port: number,
     data: string,
     secret: string | undefined,
+    hangLimitMs: number,
   ): ShardProcesses => {
     prepareShards(data, count);
     const tokenSecret = secret ?? Buffer.from(systemRandom().bytes(32)).toString("hex");
-    return new ShardProcesses({ count, port, tokenSecret }, logger);
+    return new ShardProcesses({ count, port, tokenSecret }, { hangLimitMs, logger });
   };
   const announce = (
     app: Listening,
     config: Config,
-    settings: Omit<Settings, "level" | "log" | "cluster">,
+    settings: Omit<Settings, "level" | "log" | "cluster" | "hangLimitMs">,
     more: AppOptions,
   ): void => {
     const isPortAsked = settings.port !== undefined || more.port !== undefined;
@@ -212,9 +219,9 @@ export async function serve(options: Serving): Promise<void> {
   };
   const open = async () => {
     if (options.command === "start") {
-      const { shards, cluster } = options.settings(process.env, data);
+      const { shards, cluster, hangLimitMs } = options.settings(process.env, data);
       const isOneProcess = task !== undefined || (shards ?? cluster) === undefined;
-      const app = await (isOneProcess ? start(config, {}) : startProcesses({ shards, cluster }));
+      const app = await (isOneProcess ? start(config, {}) : startProcesses({ shards, cluster, hangLimitMs }));
       running = () => app;
       return;
     }
@@ -276,7 +283,7 @@ const urlOf = (app: Listening, mount: string | undefined, config: Config): strin
 interface Start {
   readonly app: Listening;
   readonly graphs: readonly string[];
-  readonly settings: Omit<Settings, "level" | "log" | "cluster">;
+  readonly settings: Omit<Settings, "level" | "log" | "cluster" | "hangLimitMs">;
   readonly config: Config;
   /** Whether the server listens on another port than the default one, because the default port was taken. */
   readonly isNext: boolean;

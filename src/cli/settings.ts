@@ -10,6 +10,7 @@ import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ClusterSettings } from "./cluster-node.ts";
 import type { ClusterDatabaseLocation } from "./cluster-child.ts";
+import { SHORTEST_HANG_LIMIT_MS } from "./process-watchdog.ts";
 import {
   findGivenOption,
   type GivenOption,
@@ -48,6 +49,10 @@ export interface Settings {
   readonly shards?: number;
   /** The cluster that the server joins. Absent: no cluster. */
   readonly cluster?: ClusterSettings;
+  /**
+   * A process of a shard that responds to nothing for this time in milliseconds is killed and started again. 0: never. Absent: the default.
+   */
+  readonly hangLimitMs?: number;
   readonly sync?: NonNullable<Config["sync"]>;
   /** Allows the server to listen on other addresses than loopback without credentials. */
   readonly insecure?: true;
@@ -97,6 +102,11 @@ export function settingsOf(flags: OptionFlags, env: Variables, data: string): Se
           (count) => count === 1 || isShardCount(count),
           "is not a whole number from 1 to 64",
         );
+  const hangLimitMs = numberOption(
+    find(null, "HEDDLE_HANG_LIMIT"),
+    (ms) => ms === 0 || ms >= SHORTEST_HANG_LIMIT_MS,
+    `is not 0 or a whole number of milliseconds, ${SHORTEST_HANG_LIMIT_MS} or more`,
+  );
   const log = textOption(
     find("log", "HEDDLE_LOG_FORMAT"),
     isLogFormat,
@@ -124,6 +134,7 @@ export function settingsOf(flags: OptionFlags, env: Variables, data: string): Se
     ...(workers === undefined ? {} : { workers }),
     ...(shards === undefined ? {} : { shards }),
     ...(cluster === undefined ? {} : { cluster }),
+    ...(hangLimitMs === undefined ? {} : { hangLimitMs }),
     ...(sync === undefined ? {} : { sync }),
     ...(secret === undefined ? {} : { webhooks: { secret: secret.value } }),
   };

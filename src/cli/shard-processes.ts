@@ -10,6 +10,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 import type { ClusterTask } from "./cluster-child.ts";
 import { STOP_SIGNALS } from "./process-lifecycle.ts";
+import { ProcessWatchdog } from "./process-watchdog.ts";
 
 /**
  * The environment variable in which a parent process passes a {@link ShardTask} to a child process. It is removed before graphs are loaded.
@@ -74,6 +75,10 @@ export function reportToParent(report: Report, then?: () => void): void {
  */
 type StopMessage = "stop" | "hand over";
 
+/** The message with which a parent asks a child process whether it responds, and the response. */
+const PING = "ping";
+const PONG = "pong";
+
 /**
  * The longest time in milliseconds that a shard waits for running graph nodes before it moves to another cluster node. Shorter than at a
  * shutdown, because requests for the shard wait too.
@@ -89,6 +94,7 @@ export function onParentStopOrExit(stop: (drainMs?: number) => void, orphaned: (
   process.on("message", (message) => {
     if (message === ("stop" satisfies StopMessage)) stop();
     if (message === ("hand over" satisfies StopMessage)) stop(HAND_OVER_DRAIN_MS);
+    if (message === PING) process.send?.(PONG, undefined, undefined, () => undefined);
   });
   process.on("disconnect", orphaned);
 }
@@ -102,7 +108,50 @@ export interface ShardChild {
   readonly started: Promise<ReadyMessage>;
 }
 
-export function startShardProcess(task: ShardTask): ShardChild {
+/** Kills child processes that hang. */
+export class HangDetector {
+  readonly #limitMs: number;
+  readonly #logger: Logger;
+  readonly #watchdogs = new Map<ChildProcess, ProcessWatchdog>();
+
+  /** `hangLimitMs`: a child process that responds to nothing for this time in milliseconds is killed. 0: never. */
+  constructor({ hangLimitMs, logger }: { readonly hangLimitMs: number; readonly logger: Logger }) {
+    this.#limitMs = hangLimitMs;
+    this.#logger = logger;
+    // Such a process would not notice the end of this process either, and would hold its port and its data for good.
+    process.once("exit", () => {
+      for (const [child, watchdog] of this.#watchdogs) if (watchdog.isUnresponsive) child.kill("SIGKILL");
+    });
+  }
+
+  /** Watches a child process until it ends. `shard`: the number of its shard, if it has one. */
+  watch(child: ChildProcess, shard: number | undefined): void {
+    const watchdog = new ProcessWatchdog({
+      scheduler: systemScheduler,
+      limitMs: this.#limitMs,
+      ping: () => child.send(PING, () => undefined),
+      onHang: () => {
+        const name = shard === undefined ? "the process that forwards requests" : "the process of a shard";
+        this.#logger.error(`${name} has not responded for ${this.#limitMs / 1_000} seconds and is killed`, {
+          ...(shard !== undefined && { shard }),
+          pid: child.pid,
+        });
+        child.kill("SIGKILL");
+      },
+    });
+    this.#watchdogs.set(child, watchdog);
+    child.on("message", (message) => {
+      if (message === PONG) watchdog.answered();
+    });
+    child.once("exit", () => {
+      watchdog.stop();
+      this.#watchdogs.delete(child);
+    });
+  }
+}
+
+/** Starts a child process. Once it accepts requests, it is killed if it hangs, and ends as if it had crashed. */
+export function startShardProcess(task: ShardTask, hangs: HangDetector): ShardChild {
   const child = fork(process.argv[1] as string, process.argv.slice(2), {
     env: { ...process.env, [TASK_VARIABLE]: JSON.stringify(task) },
   });
@@ -117,6 +166,10 @@ export function startShardProcess(task: ShardTask): ShardChild {
     );
     child.once("error", reject);
   });
+  started.then(
+    () => hangs.watch(child, task.number),
+    () => undefined,
+  );
   return { process: child, started };
 }
 
@@ -138,6 +191,7 @@ export function createUnixNetwork(sockets: string, number: number | undefined): 
 /** Starts the processes of a server, one for each shard, and restarts a process that has ended. */
 export class ShardProcesses {
   readonly #task: Omit<ShardTask, "number" | "sockets">;
+  readonly #hangs: HangDetector;
   readonly #logger: Logger;
   readonly #sockets = mkdtempSync(join(tmpdir(), "heddle-"));
   readonly #children = new Map<number, ChildProcess>();
@@ -148,9 +202,13 @@ export class ShardProcesses {
   readonly stopMs = undefined;
   #isStopping = false;
 
-  constructor(task: Omit<ShardTask, "number" | "sockets">, logger: Logger) {
+  constructor(
+    task: Omit<ShardTask, "number" | "sockets">,
+    options: { readonly hangLimitMs: number; readonly logger: Logger },
+  ) {
     this.#task = task;
-    this.#logger = logger;
+    this.#hangs = new HangDetector(options);
+    this.#logger = options.logger;
     process.once("exit", () => rmSync(this.#sockets, { recursive: true, force: true }));
   }
 
@@ -174,7 +232,7 @@ export class ShardProcesses {
 
   /** Starts the process of a shard. Once it accepts requests, it is restarted when it ends. */
   async #startKept(number: number, delay: number): Promise<ReadyMessage> {
-    const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets });
+    const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets }, this.#hangs);
     this.#children.set(number, child.process);
     const started = await child.started;
     this.#keep(number, delay);

@@ -13,7 +13,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { ShardMetrics } from "../ports/shard-metrics.ts";
 import type { StoreItems } from "../ports/store-items.ts";
 import type { HttpRequest, Reply } from "../ports/transport.ts";
-import { type Assistants, isReachable } from "../service/assistants.ts";
+import { type Assistants, isReachable, noAssistantMessage } from "../service/assistants.ts";
 import { clientHeaders, clientOfForwarded } from "./forwarded-headers.ts";
 import { callWithRetry } from "./peer-retry.ts";
 import { readAllBytes } from "./read-all-bytes.ts";
@@ -220,7 +220,9 @@ export function remoteAssistants(own: Assistants, home: CallableServices["assist
     async (tenant, id, permits) => {
       const found: AssistantRecord = await home[name](tenant, id);
       if (isReachable(found, permits)) return found;
-      throw new ServiceError("assistant.not_found", "Assistant not found");
+      // The same message as for an assistant that does not exist, so that the refusal does not reveal that this one does.
+      const message = name === "get" ? "Assistant not found" : noAssistantMessage(id);
+      throw new ServiceError("assistant.not_found", message);
     };
   return { ...own, get: permitted("get"), resolve: permitted("resolve") };
 }

@@ -106,10 +106,7 @@ async function join(
   shards: readonly number[],
   connect: (shard: number) => Promise<PeerSocket>,
 ): Promise<void> {
-  const early: (Uint8Array | string)[] = [];
-  let send = (message: Uint8Array | string): void => void early.push(message);
   let isClosed = false;
-  socket.onMessage((message) => send(message));
   socket.onClose(() => (isClosed = true));
   const opened = await Promise.all(shards.map(connect));
   const end = () => {
@@ -130,10 +127,9 @@ async function join(
       else if (left === 0) client.close(isSendable(code) ? code : GOING_AWAY, reason);
     });
   }
-  send = (message) => {
+  socket.onMessage((message) => {
     for (const peer of opened) peer.send(message);
-  };
-  for (const message of early) send(message);
+  });
 }
 
 /**

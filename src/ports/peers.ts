@@ -132,8 +132,8 @@ export interface RequestForwarder {
   ): Promise<void> | undefined;
   /**
    * Forwards a client's WebSocket to the process that has the shard `name`; without `name`, to the processes of all shards. Returns
-   * undefined, and does nothing, if this process has the shard itself. `request`: the parts of the handshake that are still available after
-   * the upgrade.
+   * undefined, and does nothing, if this process has the shard itself. The socket's messages are read once all these processes are connected,
+   * so `socket` MUST keep earlier ones. `request`: the parts of the handshake that are still available after the upgrade.
    */
   socket(
     name: ShardSelector | undefined,

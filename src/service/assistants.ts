@@ -221,7 +221,7 @@ export function createAssistants(deps: Deps): Assistants {
 
     resolve: (tenant, name, permits) =>
       andThen(find(tenant, name), (found) => {
-        if (!isReachable(found, permits)) return refuse("assistant.not_found", noAssistant(name));
+        if (!isReachable(found, permits)) return refuse("assistant.not_found", noAssistantMessage(name));
         if (engine.has(found.graph_id)) return found;
         return refuse("graph.not_found", `The assistant's graph "${found.graph_id}" is not there any more`);
       }),
@@ -301,7 +301,8 @@ function refuse(
   throw new ServiceError(code, message);
 }
 
-const noAssistant = (name: string) =>
+/** The message of the error for a name that leads to no assistant that the request may use. */
+export const noAssistantMessage = (name: string) =>
   `No assistant found for "${clip(name)}". Make sure the assistant ID is for a valid assistant or a valid graph ID.`;
 
 const list = (engine: Engine) =>

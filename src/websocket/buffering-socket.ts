@@ -3,12 +3,15 @@ import { TOO_MANY_COMMANDS_CLOSE } from "./close-codes.ts";
 
 type Message = Uint8Array | string;
 
-/** The largest number of messages that are buffered for one socket during authentication. */
+/** The largest number of messages that are buffered for one socket before they can be handled. */
 const MAX_MESSAGES = 64;
 /** The largest total length of the buffered messages: bytes of binary messages plus characters of text messages. */
 const MAX_LENGTH = 1024 * 1024;
 
-/** A socket whose client is still being authenticated. It buffers messages until a listener is registered with `onMessage`. */
+/**
+ * A socket whose client is still being authenticated, or whose connection to another process is still being opened. It buffers messages until
+ * a listener is registered with `onMessage`.
+ */
 export class BufferingSocket implements Socket {
   readonly #socket: Socket;
   #buffer: Message[] = [];

@@ -13,7 +13,7 @@ import type { Runs } from "../service/runs.ts";
 import type { MachineEvents } from "../service/machine-events.ts";
 import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { Threads } from "../service/threads.ts";
-import type { OpenSocketCounter } from "./open-socket-counter.ts";
+import type { OpenSockets } from "./open-sockets.ts";
 
 /** The services that sockets use, limited to the methods that they need. */
 export interface SocketService {
@@ -50,8 +50,7 @@ export interface UpgradeDeps {
   readonly access: AccessControl;
   /** Selects the handshake headers that are passed to the runs that the socket starts. */
   readonly configurableHeaders: HeaderSelector;
-  /** Counts the open sockets, except those of the inspector. */
-  readonly sockets: OpenSocketCounter;
+  readonly sockets: OpenSockets;
   /** Serves a socket of the inspector, which shows the actors in memory. */
   readonly inspect: (socket: Socket, client: SocketClient, query: string) => void;
   /** Forwards sockets to other processes of this server; absent if there are no other processes. */

@@ -101,7 +101,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
     const serve = async (socket: Socket, known: SocketClient): Promise<void> => {
       // An unknown path is reported only here, after authentication, so that a client without credentials does not learn which paths exist.
       if (found === undefined) throw new ServiceError("route.not_found", missing);
-      if (path !== "/inspect") deps.sockets.add(socket);
+      deps.sockets.add(socket, path !== "/inspect");
       const name = socketShardOf(path, found.parts, upgraded.query);
       // `name` is undefined in two cases: `/inspect` without a thread or run, which is forwarded to all shards, and a path with an invalid
       // id, which this process refuses.
@@ -120,12 +120,13 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       kind: "accept",
       ...protocol,
       open(socket) {
-        if (!(client instanceof Promise))
+        // Messages have to be buffered until the client is authenticated, and until the connection to the process of another shard is open.
+        if (!(client instanceof Promise) && deps.forwarding === undefined)
           return void serve(socket, client).catch((cause: unknown) => failed(socket, cause));
         const buffered = new BufferingSocket(socket);
         let gone = false;
         socket.onClose(() => (gone = true));
-        client
+        Promise.resolve(client)
           .then((known) => (gone ? undefined : serve(buffered, known)))
           .catch((cause: unknown) => failed(socket, cause))
           .finally(() => buffered.discard());

@@ -95,6 +95,24 @@ describe("heddle start", () => {
   });
 });
 
+describe("the time after which a process that hangs is ended", () => {
+  test.each([
+    ["10000", 10_000],
+    ["0", 0],
+  ])("HEDDLE_HANG_LIMIT=%s", (given, hangLimitMs) => {
+    expect(settings([], { HEDDLE_HANG_LIMIT: given })).toEqual({ ...defaults, hangLimitMs });
+  });
+
+  test.each(["9999", "1m", "-1"])("HEDDLE_HANG_LIMIT=%s is refused", (given) => {
+    expect(settings([], { HEDDLE_HANG_LIMIT: given })).toEqual({
+      command: "refused",
+      why: expect.stringContaining(
+        `HEDDLE_HANG_LIMIT "${given}" is not 0 or a whole number of milliseconds, 10000 or more`,
+      ),
+    });
+  });
+});
+
 describe("a cluster", () => {
   const url = "postgres://user:secret@db/heddle";
 

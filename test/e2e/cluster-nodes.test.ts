@@ -6,7 +6,7 @@ import { shardOf } from "../../src/model/shard-of.ts";
 import { build, heddle, heddleBeside, Running } from "../config/process.ts";
 import { connect, Home } from "../config/project.ts";
 import { all, streamOf } from "./support/protocol.ts";
-import { dial, type Frame } from "./support/sockets.ts";
+import { dial, type Dialed, type Frame } from "./support/sockets.ts";
 import { events, get, openGet, openPost, postJson, type Sent } from "./support/wire.ts";
 import { type PostgresServer, startPostgres, urlOf } from "../postgres/postgres-server.ts";
 
@@ -135,8 +135,8 @@ async function pidsOf(client: Client): Promise<readonly number[]> {
   return (await Promise.all(ends)).map(({ pid }) => pid);
 }
 
-/** Each shard's log has entries of several owners, and none of a former one after the next one's first. */
-async function expectTakenOver(schema: string): Promise<void> {
+/** The logs of `shards` shards have entries of several owners, and none of a former one after the next one's first. */
+async function expectTakenOver(schema: string, shards = SHARDS): Promise<void> {
   const client = new PostgresClient(postgres.url);
   await client.connect();
   const { rows } = await client.query<{ epochs: string[] }>(
@@ -144,8 +144,8 @@ async function expectTakenOver(schema: string): Promise<void> {
   );
   await client.end();
   expect(rows).toHaveLength(SHARDS);
+  expect(rows.filter(({ epochs }) => new Set(epochs).size > 1)).toHaveLength(shards);
   for (const { epochs } of rows) {
-    expect(new Set(epochs).size).toBeGreaterThan(1);
     expect(epochs.map(Number)).toEqual(epochs.map(Number).toSorted((one, two) => one - two));
   }
 }
@@ -360,6 +360,44 @@ test.each([
     expect((await feed.closed).code).toBe(1001);
   },
 );
+
+test("a node that stops closes the sockets that it forwards, so that their clients connect again", async () => {
+  const schema = "sockets_forwarded";
+  const client = connect(await start("a", { schema }));
+  const b = await start("b", { schema });
+  const [id = ""] = idsOf(1);
+  await client.threads.create({ threadId: id });
+  const run = await client.runs.create(id, "count", { input: {} });
+  await client.runs.join(id, run.run_id);
+  const sockets = [
+    await followedTo(`${b.url}/threads/${id}/stream?last_event_id=-1&stream_mode=updates`),
+    await followedTo(`${b.url}/threads/${id}/stream?last_event_id=-1&stream_mode=updates`),
+  ];
+  const feed = await dial(`${b.url}/inspect`);
+  expect(await b.stop()).toBe(0);
+  const closed = await Promise.all([...sockets, feed].map((socket) => socket.closed));
+  expect(closed.map(({ code }) => code)).toEqual([1012, 1012, 1012]);
+});
+
+/** A socket that has shown the last step of a run. */
+async function followedTo(address: string): Promise<Dialed> {
+  const socket = await dial(address);
+  return socket.until(({ frames }) => stepsIn(frames).includes(STEPS - 1));
+}
+
+test("a process of a node that hangs is killed after the limit, and its shard is served again", async () => {
+  const a = await start("a", { schema: "hanging", env: { HEDDLE_HANG_LIMIT: "10000" } });
+  const client = connect(a);
+  const [pid = 0] = await pidsOf(client);
+  const [id = ""] = idsOf(1);
+  await client.threads.create({ threadId: id });
+  process.kill(pid, "SIGSTOP");
+  await a.printed("the process of a shard has not responded for 10 seconds and is killed");
+  await expect
+    .poll(() => client.runs.wait(id, "where", { input: {} }).catch(() => ({ pid })), { timeout: 60_000 })
+    .not.toMatchObject({ pid });
+  await expectTakenOver("hanging", 1);
+});
 
 test("a node that was paused and taken over writes nothing any more, and forwards from then on", async () => {
   const a = await start("a", { schema: "paused" });

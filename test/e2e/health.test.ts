@@ -77,6 +77,7 @@ describeOverEachTransport("a server that waits for its running nodes before it s
       await dial(`${path}/stream`),
     ] as const;
     const idling = await dial(`${app.url}/threads/${idle}/stream`);
+    const feed = await dial(`${app.url}/inspect`);
     const closed = app.close(60_000);
     const ask = async (method: string, at: string, sent?: unknown) => {
       const wire = await Wire.open(app.address.port);
@@ -120,6 +121,7 @@ describeOverEachTransport("a server that waits for its running nodes before it s
     open("a");
     await closed;
     expect(await idling.closed).toMatchObject({ code: 1012 });
+    expect(await feed.closed).toMatchObject({ code: 1012 });
     await Promise.all([earlier[1].closed, late[1].closed]);
     await expect(Wire.open(app.address.port)).rejects.toThrow("ECONNREFUSED");
     expect(app.complaints).toEqual([]);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { assign, createMachine, fromPromise, setup } from "xstate";
 import type { InlineGraph, MachineSnapshot } from "../../src/index.ts";
+import { pairedId } from "../../src/model/ids.ts";
 import { lines } from "./support/clients.ts";
 import { gated, heldCalls } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
@@ -499,10 +500,11 @@ describe("the timers of a version that is missing", () => {
   });
 
   test("fire once more when their run was queued before, and has failed", async () => {
-    const { first, on } = await begun();
+    const { first, on, thread } = await begun();
     const { held, waits } = gated();
     const server = await first({ held });
-    const other = await server.client.threads.create();
+    // In the same shard, because each shard has slots of its own.
+    const other = await server.client.threads.create({ threadId: pairedId(thread()) });
     await server.client.runs.create(other.thread_id, "held", { input: { name: "n" } });
     await waits("n");
     server.time.advance(MINUTE);

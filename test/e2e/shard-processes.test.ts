@@ -36,6 +36,19 @@ export const where = graph({
   edges: { start: "tell" },
 });
 
+/** Blocks the event loop of its process at the first attempt, for some seconds or for good. */
+export const blocking = graph({
+  state: { seconds: value(0), pid: value(0) },
+  nodes: {
+    block: async ({ seconds }, ctx) => {
+      const until = Date.now() + seconds * 1000;
+      while (ctx.attempt === 1 && Date.now() < until);
+      return { pid: process.pid };
+    },
+  },
+  edges: { start: "block" },
+});
+
 /** Takes longer than a stop waits for. */
 export const slow = graph({
   state: { log: list() },
@@ -63,7 +76,12 @@ export const count = graph({
 
 const config = home.project("shards", {
   "heddle.json": {
-    graphs: { where: "./graphs.ts:where", count: "./graphs.ts:count", slow: "./graphs.ts:slow" },
+    graphs: {
+      where: "./graphs.ts:where",
+      count: "./graphs.ts:count",
+      slow: "./graphs.ts:slow",
+      blocking: "./graphs.ts:blocking",
+    },
   },
   "graphs.ts": GRAPHS,
   "package.json": { type: "module" },
@@ -365,6 +383,44 @@ describe("processes that share a port", () => {
     await expect.poll(async () => (await firstAnswer(`${server.url}/threads/${other}`)).status).toBe(200);
   });
 
+  test("keep a limited number of a client's messages while the process of its thread cannot be reached", async () => {
+    const client = connect(server);
+    const thread = idIn(1);
+    await client.threads.create({ threadId: thread });
+    const { pid } = (await client.runs.wait(thread, "where", { input: { name: "x" } })) as { pid: number };
+    const command = (id: number, name = "kept") =>
+      JSON.stringify({
+        id,
+        type: "run",
+        assistant_id: "where",
+        input: { name },
+        multitask_strategy: "enqueue",
+      });
+    const opened: Dialed[] = [];
+    process.kill(pid, "SIGSTOP");
+    try {
+      // The stopped process gets some of the connections, and does not open these.
+      for (let i = 0; i < 24; i++)
+        dial(`${server.url}/threads/${thread}/stream`).then(
+          (socket) => opened.push(socket),
+          () => undefined,
+        );
+      await expect.poll(() => opened.length).toBeGreaterThan(2);
+      const [many, large, few] = opened as [Dialed, Dialed, Dialed];
+      for (let id = 0; id < 65; id++) many.send(command(id));
+      for (let id = 0; id < 2; id++) large.send(command(id, "x".repeat(600_000)));
+      for (let id = 0; id < 3; id++) few.send(command(id));
+      const closed = { code: 1008, reason: "Too many commands whose answers were not taken" };
+      expect(await Promise.all([many.closed, large.closed])).toEqual([closed, closed]);
+      process.kill(pid, "SIGCONT");
+      await few.until(({ answers }) => answers.length === 3);
+      expect(few.answers.map(({ type, id }) => [type, id])).toEqual([0, 1, 2].map((id) => ["ack", id]));
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    await expect.poll(async () => (await client.runs.list(thread)).length).toBe(4);
+  });
+
   test("answer errors as one server does", async () => {
     const missing = await Promise.all(
       [0, 1].map(async (shard) => (await fetch(`${server.url}/threads/${idIn(shard)}`)).status),
@@ -488,6 +544,21 @@ test("a user has what is theirs in all shards, and nothing else", async () => {
     others.map((id) => expect(bob.runs.wait(id, made.assistant_id, { input: {} })).rejects.toThrow(/404/)),
   );
   expect(await bob.assistants.search({ metadata: { owner: "alice" } })).toEqual([]);
+  // Whichever process refuses a run, it says the same of an assistant that is another user's as of one that does not exist.
+  for (let i = 0; i < 8; i++) {
+    const refusals = [made.assistant_id, crypto.randomUUID()].map(async (assistant_id) => {
+      const { status, body } = await firstAnswer(
+        `${server.url}/threads/${others[i % others.length]}/runs`,
+        { method: "POST", headers: { "x-user": "b\u00f6b" }, body: JSON.stringify({ assistant_id }) },
+        { times: 1 },
+      );
+      return { status, body: body.replaceAll(assistant_id, "ID") };
+    });
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const [refused, absent] = await Promise.all(refusals);
+    expect(refused?.status).toBe(404);
+    expect(refused).toEqual(absent);
+  }
   const anonymous = await Promise.all(
     ids.map(async (id) => (await fetch(`${server.url}/threads/${id}`)).status),
   );
@@ -583,6 +654,44 @@ test("a process that is killed is started again; nothing acknowledged is lost, a
   expect(await client.threads.count()).toBe(20);
 });
 
+test("a process that hangs is killed after the limit, and started again; one that computes for some seconds is not", async () => {
+  const server = await start(home.data("hanging"), { HEDDLE_HANG_LIMIT: "10000" });
+  const client = connect(server);
+  const [[busy = ""] = [], [hanging = ""] = []] = await threadsOf(client, 1);
+  const pidOf = async (id: string) =>
+    ((await client.runs.wait(id, "where", { input: { name: "x" } })) as { pid: number }).pid;
+  const [busyPid, hangingPid] = [await pidOf(busy), await pidOf(hanging)];
+  const computing = await client.runs.create(busy, "blocking", { input: { seconds: 4 } });
+  const run = await client.runs.create(hanging, "blocking", { input: { seconds: 3_600 } });
+  const killed = "the process of a shard has not responded for 10 seconds and is killed";
+  await server.printed(killed);
+  await server.printed('"signal":"SIGKILL"');
+  const ended = async (id: string, run_id: string) =>
+    (await client.runs.get(id, run_id).catch(() => undefined))?.status;
+  await expect.poll(() => ended(hanging, run.run_id)).toBe("success");
+  await expect.poll(() => ended(busy, computing.run_id)).toBe("success");
+  expect((await client.threads.getState(busy)).values).toMatchObject({ pid: busyPid });
+  expect((await client.threads.getState(hanging)).values).not.toMatchObject({ pid: hangingPid });
+  expect(isAlive(hangingPid)).toBe(false);
+  const lines = server.output.split("\n").filter((line) => line.includes(killed));
+  expect(lines).toEqual([expect.stringContaining('"shard":1')]);
+});
+
+test("a stop ends a process that hangs too", async () => {
+  const data = home.data("hanging-stopped");
+  const server = await start(data);
+  const client = connect(server);
+  const [, [hanging = ""] = []] = await threadsOf(client, 1);
+  const { pid } = (await client.runs.wait(hanging, "where", { input: { name: "x" } })) as { pid: number };
+  const run = await client.runs.create(hanging, "blocking", { input: { seconds: 3_600 } });
+  const shards = async () => (JSON.parse(await anyAnswer(`${server.url}/info`)) as Info).heddle.shards;
+  await expect.poll(shards).toMatchObject([{ up: true }, { up: false }]);
+  expect(await server.stop()).toBe(1);
+  await expect.poll(() => isAlive(pid)).toBe(false);
+  const again = connect(await start(data));
+  expect(await again.runs.join(hanging, run.run_id)).toMatchObject({ seconds: 3_600 });
+});
+
 test("a stop ends all processes, and another start has all that was stored", async () => {
   const data = home.data("stopped");
   const first = await start(data);
@@ -613,6 +722,29 @@ test("a stop ends all processes, and another start has all that was stored", asy
   expect(await second.stop("SIGKILL")).toBe(null);
   // The processes end once their parent has.
   await expect.poll(() => isAlive(pid)).toBe(false);
+});
+
+test("a stop closes all sockets so that their clients connect again, whichever process they are connected with", async () => {
+  const server = await start(home.data("sockets-stopped"));
+  const client = connect(server);
+  const [[idle = ""] = [], [busy = ""] = []] = await threadsOf(client, 1);
+  // The process of the other shard waits for this run, so it still has its sockets when the first one closes those that it forwards.
+  const { run_id } = await client.runs.create(busy, "slow", { input: {} });
+  const paths = [
+    `/threads/${idle}/stream`,
+    `/threads/${busy}/stream`,
+    `/threads/${busy}/runs/${run_id}/stream`,
+    "/inspect",
+  ];
+  // About half of them are connected with each process.
+  const sockets = await Promise.all(
+    paths.flatMap((path) => Array.from({ length: 12 }, () => dial(`${server.url}${path}`))),
+  );
+  const codes = sockets.map(async ({ closed }) => (await closed).code);
+  expect(await server.stop()).toBe(0);
+  const ofThreads = (await Promise.all(codes)).slice(0, 36);
+  expect(new Set(ofThreads)).toEqual(new Set([1012]));
+  expect([1001, 1012]).toEqual(expect.arrayContaining((await Promise.all(codes)).slice(36)));
 });
 
 test("a second signal ends all processes at once, and the next start goes on", async () => {

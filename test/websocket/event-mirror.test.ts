@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse } from "../../src/http/sse.ts";
 import { AccessControl, type AccessOptions } from "../../src/access/access-control.ts";
 import { TrafficCounts } from "../../src/http/response-counts.ts";
-import { OpenSocketCounter } from "../../src/websocket/open-socket-counter.ts";
+import { OpenSockets } from "../../src/websocket/open-sockets.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { UpgradeDeps } from "../../src/websocket/deps.ts";
@@ -98,7 +98,7 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
     };
   }
 
-  const sockets = new OpenSocketCounter();
+  const sockets = new OpenSockets();
   const serving = (options: AccessOptions = {}, changed: Partial<UpgradeDeps> = {}) =>
     createUpgrade({
       service: reading(),

@@ -1,0 +1,80 @@
+import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+
+/** Milliseconds between two checks of a process. */
+const CHECK_INTERVAL_MS = 1_000;
+/** The number of checks without a response after which a process is unresponsive. */
+const UNRESPONSIVE_CHECKS = 2;
+
+/** Milliseconds for which a process may respond to nothing before it is killed, unless the server is told otherwise. */
+export const DEFAULT_HANG_LIMIT_MS = 60_000;
+/**
+ * The shortest limit, in milliseconds. It is longer than the time after which the other processes answer 503 for a process that hangs
+ * (`UNRESPONSIVE_MS`), so that a process is not killed before its clients know that it hangs.
+ */
+export const SHORTEST_HANG_LIMIT_MS = 10_000;
+
+export interface ProcessWatchdogDeps {
+  readonly scheduler: Scheduler;
+  /** Milliseconds for which the process may respond to nothing. 0: for any time. */
+  readonly limitMs: number;
+  /** Asks the process to respond. It responds in the next turn of its event loop. */
+  ping(): void;
+  /** Called once, when the process has responded to nothing for the limit. */
+  onHang(): void;
+}
+
+/**
+ * Notices that a process hangs: its event loop has not turned for a long time. The time is measured in checks of this process, not by a clock.
+ * While the whole machine, or this process too, is suspended or gets no CPU, there are no checks, so such a pause counts for nothing.
+ */
+export class ProcessWatchdog {
+  readonly #deps: ProcessWatchdogDeps;
+  #isPingPending = false;
+  /** The number of checks since the pending ping. */
+  #missed = 0;
+  #cancel: Cancel = () => undefined;
+  #isStopped = false;
+
+  constructor(deps: ProcessWatchdogDeps) {
+    this.#deps = deps;
+    this.#checkLater();
+  }
+
+  /** Whether the process has responded to nothing for some seconds. It would not notice either that it has to stop. */
+  get isUnresponsive(): boolean {
+    return this.#missed >= UNRESPONSIVE_CHECKS;
+  }
+
+  /** Must be called when the process has responded to a ping. */
+  answered(): void {
+    this.#isPingPending = false;
+    this.#missed = 0;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+  }
+
+  #checkLater(): void {
+    this.#cancel = this.#deps.scheduler.after(CHECK_INTERVAL_MS, () => this.#check());
+  }
+
+  #check(): void {
+    const { scheduler, limitMs, ping } = this.#deps;
+    if (!this.#isPingPending) {
+      this.#isPingPending = true;
+      ping();
+      this.#checkLater();
+    } else if (++this.#missed * CHECK_INTERVAL_MS < (limitMs === 0 ? Infinity : limitMs)) this.#checkLater();
+    // The response may have arrived already. Node reads it within two turns of the event loop.
+    else scheduler.soon(() => scheduler.soon(() => this.#decide()));
+  }
+
+  #decide(): void {
+    if (this.#isStopped) return;
+    if (!this.#isPingPending) return this.#checkLater();
+    this.#isStopped = true;
+    this.#deps.onHang();
+  }
+}
