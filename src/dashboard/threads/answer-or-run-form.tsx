@@ -85,8 +85,8 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const [isEntered, setEntered] = useState(false);
   /** The questions that the form for an answer has most recently shown. */
   const shown = useRef<ShownQuestions | null>(null);
-  /** The id of the latest run that has accepted an answer of the user. */
-  const accepted = useRef<string | null>(null);
+  /** The latest answer of the user that a run has accepted. */
+  const accepted = useRef<SentAnswer | null>(null);
   // Each pending question is read from the server, for the schema of its answer. If that fails, the user can enter the
   // answer as JSON.
   const ids = asked.map(({ id }) => id);
@@ -156,7 +156,8 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const answer = async (assistant: string, answers: JsonRecord): Promise<RefusedAnswer | null> => {
     let refusal: RefusedAnswer | null = null;
     let runId: string | null = null;
-    setSent({ phase: "creating", runId });
+    const question = shown.current?.key ?? "";
+    setSent({ phase: "creating", runId, question });
     const isSent = await act(async () => {
       const run = await sendAnswers(watch.id, assistant, answers, shown.current?.since ?? null).catch(
         (cause: unknown) => {
@@ -166,14 +167,22 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
       );
       if (run === undefined) return;
       runId = run.run_id;
-      setSent({ phase: "checking", runId });
+      setSent({ phase: "checking", runId, question });
       watch.refresh();
       const outcome = await waitForAnswerOutcome(run, shown.current?.questions ?? []).catch(() => null);
       refusal = refusalOfText(outcome?.refusal ?? null);
     });
-    if (isSent && refusal === null) setEntered(false);
-    if (refusal !== null) setSent({ phase: "refused", runId });
-    else setSent(runId === null ? null : { phase: "running", runId });
+    // The user may have begun to answer the next question.
+    if (isSent && refusal === null && shown.current?.key === question) setEntered(false);
+    const phase = refusal === null ? "running" : "refused";
+    // If the user has answered the next question, this answer is no longer the latest one.
+    setSent((latest) =>
+      latest?.question !== question
+        ? latest
+        : runId === null && refusal === null
+          ? null
+          : { phase, runId, question },
+    );
     return refusal;
   };
   const discard = () => {
@@ -194,9 +203,10 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     };
   const form = shown.current;
   const isAccepted = isSentRunEnded && sentRun.status !== "error";
-  if (isAccepted) accepted.current = sentRun.run_id;
-  // The next question may equal this one, and gets a new form all the same.
-  const formKey = `${form?.key} ${accepted.current}`;
+  if (isAccepted) accepted.current = sent;
+  // The next question may equal the answered one, and gets a new form all the same. A different one is shown before the
+  // page knows that the answer was accepted, and keeps the form into which the user may have entered something.
+  const formKey = `${form?.key} ${accepted.current?.question === form?.key ? accepted.current?.runId : null}`;
   const runForm = (
     <section key="run" class="composer" aria-label="Start a run">
       <RunForm
@@ -317,6 +327,8 @@ interface SentAnswer {
   readonly phase: "creating" | "checking" | "running" | "refused";
   /** The id of the run that gives the answer; null if it has not been created. */
   readonly runId: string | null;
+  /** The key of the answered questions ({@link ShownQuestions}). */
+  readonly question: string;
 }
 
 /** The questions that a form for an answer shows. */
