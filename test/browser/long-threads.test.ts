@@ -364,6 +364,40 @@ describe.skipIf(isMissing)("a conversation that loses messages", { timeout: 60_0
     await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     expect(wrong).toEqual([]);
   });
+
+  // Of 600 messages, the last 500 are read. The reader sees the first of them, which are not removed.
+  test.each([
+    [40, 1_500],
+    [160, 1_500],
+    [600, 100],
+  ])("and gets as many: of %i messages, those that are seen stay in place", async (size, top) => {
+    const { page, wrong, change } = await start(size);
+    const flow = page.locator(".flow");
+    await flow.evaluate((box, to) => (box.scrollTop = to), top);
+    const seenFirst = () =>
+      page.evaluate<string | undefined>(`(() => {
+        const { top, bottom } = document.querySelector(".flow").getBoundingClientRect();
+        const rows = [...document.querySelectorAll(".bubble[data-index]")].map((row) => [row.getBoundingClientRect().top, row.innerText]);
+        const seen = rows.filter(([at]) => at >= top && at < bottom).sort(([a], [b]) => a - b);
+        return seen[0]?.[1].match(/number \\d+\\./)?.[0];
+      })()`);
+    await expect.poll(seenFirst).toBeDefined();
+    const seen = (await seenFirst()) ?? "";
+    const row = page.locator(".bubble", { hasText: seen });
+    const place = async () => Math.round((await row.boundingBox())?.y ?? 0);
+    const position = async () => Number(await row.getAttribute("aria-posinset"));
+    const [place0, position0] = [await place(), await position()];
+    for (let i = 0; i < 3; i++) {
+      const at = 2 * i;
+      // oxlint-disable-next-line no-await-in-loop -- each change is shown before the next one
+      await change(size + at, size + at + 2, [at, at + 2]);
+      // oxlint-disable-next-line no-await-in-loop -- each change is shown before the next one
+      await expect.poll(position, { timeout: 20_000 }).toBe(position0 - at - 2);
+      // oxlint-disable-next-line no-await-in-loop -- each change is shown before the next one
+      expect(Math.abs((await place()) - place0)).toBeLessThan(3);
+    }
+    expect(wrong).toEqual([]);
+  });
 });
 
 const distanceToEnd = (page: Page) =>
