@@ -1,10 +1,11 @@
 import { signal } from "@preact/signals";
 import { ApiKeyRequired, RequestError, type RequestFieldError } from "./api-errors.ts";
+import { answerNewTabs, noteKey, requestKeyOfOtherTab } from "./key-sharing.ts";
 import { StoredText } from "./stored-text.ts";
 
 /** Requests to the server of this page. URLs are relative, because the server may run below a path prefix. */
 
-/** The API key or the user's token that was entered in this tab. */
+/** The API key or the user's token that was entered in this tab, or that another tab has given to it. */
 const storedKey = new StoredText("heddle.key", { keptFor: "tab" });
 
 /**
@@ -55,7 +56,7 @@ function untilKeyIsEntered(signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** Returns the API key or user token that was entered in this tab; null if there is none. */
+/** Returns the API key or user token of this tab; null if there is none. */
 export const readApiKey = (): string | null => storedKey.read();
 
 /** Stores a key that the user has entered, and sends the requests that wait for a key. */
@@ -77,6 +78,19 @@ function writeApiKey(key: string): void {
   // If the storage is full, a reload must not bring back the previous key, which may be that of another user.
   storedKey.remove();
   storedKey.write(key);
+  noteKey();
+}
+
+/** The key of another tab, once it has been asked for since the page was loaded. */
+let keyOfOtherTab: Promise<string | null> | undefined;
+
+/** Asks the other tabs for a key if this tab has none. Resolves with whether this tab then has a key. */
+export async function takeKeyOfOtherTab(): Promise<boolean> {
+  keyOfOtherTab ??= requestKeyOfOtherTab();
+  const shared = await keyOfOtherTab;
+  // Meanwhile, the user may have entered a key.
+  if (shared !== null && readApiKey() === null) writeApiKey(shared);
+  return readApiKey() !== null;
 }
 
 export const forgetApiKey = (): void => storedKey.remove();
@@ -121,12 +135,17 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
     if (input.key !== undefined) throw new ApiKeyRequired("The API key or user token is not valid.");
     // If the user has entered another key in the meantime, the request is sent again with that key.
     if (readApiKey() !== key && readApiKey() !== null) return sendRequest(path, input);
+    if (key === null && (await takeKeyOfOtherTab())) return sendRequest(path, input);
     forgetApiKey();
     if (!waitsForNewKey || !isAccepted) throw new ApiKeyRequired("An API key or user token is required.");
     isKeyExpired.value = true;
     return sendRequest(path, input);
   }
-  if (key !== null && input.key === undefined) isAccepted = true;
+  if (key !== null && input.key === undefined && !isAccepted) {
+    isAccepted = true;
+    noteKey();
+    answerNewTabs(() => (isKeyExpired.peek() ? null : readApiKey()));
+  }
   if (!response.ok) {
     const { detail, code, errors } = (await response.json().catch(() => ({}))) as {
       readonly detail?: string;

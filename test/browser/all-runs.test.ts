@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { graph, list, messages, value } from "../../src/index.ts";
+import { gated } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { dial } from "../e2e/support/sockets.ts";
 import { ShiftedTime } from "../e2e/support/shifted-time.ts";
@@ -299,6 +300,30 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     await repeat.click();
     await dialog.getByRole("button", { name: "Run again" }).click();
     await expect.poll(async () => (await ids()).length).toBe(6);
+    expect(wrong).toEqual([]);
+  });
+
+  test("*Run again* says before it starts anything that a run will be queued, and drops a question of the run in progress", async () => {
+    const { held, waits, open } = gated();
+    const { url } = await serve({ graphs: { held } });
+    const thread = await newThread(url);
+    const runs = `${url}/threads/${thread}/runs`;
+    open("first");
+    await postJson(`${runs}/wait`, { assistant_id: "held", input: { name: "first" } });
+    await postJson(runs, { assistant_id: "held", input: { name: "second" } });
+    await waits("second");
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await expect.poll(() => rows(page).count()).toBe(2);
+    await rows(page).last().getByRole("checkbox").check();
+    await page.getByRole("button", { name: "Run again" }).click();
+    const dialog = page.getByRole("dialog", { name: "Run 1 run again?" });
+    await dialog
+      .getByText("In 1 thread, new runs are queued: each drops a question that the run before it asks.")
+      .waitFor();
+    expect(await (await fetch(runs)).json()).toHaveLength(2);
+    await dialog.getByRole("button", { name: "Run again" }).click();
+    await expect.poll(() => page.locator(".run-results").innerText()).toBe("Done: 1.");
+    expect(await (await fetch(runs)).json()).toHaveLength(3);
     expect(wrong).toEqual([]);
   });
 

@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, messages } from "../../src/index.ts";
+import { latch, unlessAborted } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
 import { served } from "../langgraph/support.ts";
@@ -329,6 +330,68 @@ describe.skipIf(isMissing)("Markdown in a real browser", { timeout: 60_000 }, ()
     await page.getByRole("textbox", { name: "Answer" }).fill("Tom");
     await page.getByRole("button", { name: "Send answer" }).click();
     await expect.poll(answers).toEqual(["Tom"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("the next question keeps what was entered before the page knows that the answer was accepted", async () => {
+    const resumed = latch();
+    const steps = graph({
+      state: { answers: list<unknown>() },
+      nodes: {
+        first: async (_, ctx) => ({ answers: [await ctx.interrupt("What is its name?")] }),
+        between: async (_, ctx) => {
+          await unlessAborted(resumed.passed, ctx.signal);
+          return {};
+        },
+        second: async (_, ctx) => ({ answers: [await ctx.interrupt("Which colour?")] }),
+      },
+      edges: { start: "first", first: "between", between: "second" },
+    });
+    const { url } = await serve({ graphs: { steps } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "steps", input: {} });
+    const context = await browser();
+    const { page, wrong } = await opened(context, `${url}/#/threads/${thread}`);
+    const field = page.locator(".question").getByRole("textbox", { name: "Answer" });
+    await field.fill("Tom");
+    // The page reads the runs while the run with the answer is in progress, and everything else after its end.
+    const [read, shown, known] = [latch(), latch(), latch()];
+    let reads = 0;
+    await context.route(/\/threads\/[^/]+\/runs\?.*limit=100\b/, async (route) => {
+      reads++;
+      if (reads > 1) await known.passed;
+      const response = await route.fetch();
+      read.pass();
+      await shown.passed;
+      await route.fulfill({ response });
+    });
+    for (const [pattern, gate] of [
+      [/\/threads\/[^/]+\/state\?/, shown],
+      [/\/threads\/[^/?]+$/, shown],
+      [/\/threads\/[^/]+\/runs\/[^/?]+$/, known],
+    ] as const)
+      // oxlint-disable-next-line no-await-in-loop -- each adds a route to the same context
+      await context.route(pattern, async (route) => {
+        await gate.passed;
+        await route.continue();
+      });
+    await button(page, "Send answer").click();
+    await read.passed;
+    resumed.pass();
+    await expect
+      .poll(async () => (await get(`${url}/threads/${thread}`)).json())
+      .toMatchObject({ status: "interrupted" });
+    shown.pass();
+    await page.locator(".question", { hasText: "Which colour?" }).waitFor();
+    await page.locator(".working").waitFor();
+    await field.fill("green");
+    known.pass();
+    await page.locator(".working").waitFor({ state: "detached" });
+    expect(await field.inputValue()).toBe("green");
+    await button(page, "Send answer").click();
+    await expect
+      .poll(async () => (await get(`${url}/threads/${thread}/state`)).json())
+      .toMatchObject({ values: { answers: ["Tom", "green"] } });
     expect(wrong).toEqual([]);
   });
 });

@@ -1,13 +1,13 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { graph, list } from "../../src/index.ts";
+import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 
 const kept = graph({
-  state: { messages: list<object>(), deep: list<unknown>() },
+  state: { messages: list<object>(), deep: list<unknown>(), note: value("") },
   nodes: { stay: async () => ({}) },
   edges: { start: "stay" },
 });
@@ -100,16 +100,23 @@ describe.skipIf(isMissing)("what others wrote does not break the dashboard", { t
     expect(wrong).toEqual([]);
   });
 
-  test("states that differ in 20,000 lines are not compared", async () => {
+  test("of states that differ in 20,000 lines, the values that are small enough are compared, and the others named", async () => {
     const { url } = await serve({ graphs: { kept } });
     const thread = await newThread(url);
     await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "kept", input: {} });
     for (const shift of [0, 1]) {
       const numbers = Array.from({ length: 10_000 }, (_, i) => 2 * i + shift);
-      await postJson(`${url}/threads/${thread}/state`, { values: { deep: [numbers] }, as_node: "stay" });
+      const values = { deep: [numbers], note: `shift ${shift}` };
+      await postJson(`${url}/threads/${thread}/state`, { values, as_node: "stay" });
     }
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
-    await page.waitForSelector("text=Too large to compare.");
+    await page.getByText("Too large to compare: deep.", { exact: true }).waitFor();
+    const difference = page.getByLabel("Difference");
+    expect(await difference.locator("del").allInnerTexts()).toEqual(['-   "note": "shift 0"\n']);
+    expect(await difference.locator("ins").allInnerTexts()).toEqual(['+   "note": "shift 1"\n']);
+    expect(await difference.innerText()).not.toContain("deep");
+    await postJson(`${url}/threads/${thread}/state`, { values: { note: "shift 1" }, as_node: "stay" });
+    await page.getByText("No difference.").waitFor({ timeout: 20_000 });
     expect(wrong).toEqual([]);
   });
 

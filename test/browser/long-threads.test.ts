@@ -328,6 +328,78 @@ describe.skipIf(isMissing)("what one reads in a conversation", { timeout: 60_000
   });
 });
 
+describe.skipIf(isMissing)("a conversation that loses messages", { timeout: 60_000 }, () => {
+  async function start(count: number, first = 0) {
+    const { url } = await serve({ graphs: { lines } });
+    const thread = await newThread(url);
+    // The run gives the thread its graph.
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "lines", input: { messages: [] } });
+    /** Adds messages from number `from` up to `to`, and removes those from number `gone` up to `kept`, if given. */
+    const change = (from: number, to: number, [gone, kept]: readonly [number, number] = [0, 0]) => {
+      const removed = Array.from({ length: kept - gone }, (_, i) => ({ type: "remove", id: `m${gone + i}` }));
+      const added = Array.from({ length: to - from }, (_, i) => ({
+        id: `m${from + i}`,
+        role: "user",
+        content: `number ${from + i}.${"\n\nmore".repeat((from + i) % 5)}`,
+      }));
+      const values = { messages: [...removed, ...added] };
+      return postJson(`${url}/threads/${thread}/state`, { values, as_node: "answer" });
+    };
+    await change(first, first + count);
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    const last = page.locator(".bubble").getByText(`number ${first + count - 1}.`);
+    await last.waitFor();
+    await page.waitForSelector(".live.open");
+    return { page, wrong, change };
+  }
+
+  test("follows its end again when it has shrunk so far that all of it is seen", async () => {
+    const { page, wrong, change } = await start(40);
+    await page.keyboard.press("Home");
+    await expect.poll(() => page.locator(".flow").evaluate((box) => box.scrollTop)).toBe(0);
+    await change(0, 0, [1, 40]);
+    await expect.poll(() => page.locator(".bubble").count(), { timeout: 20_000 }).toBe(2);
+    await change(40, 80);
+    await page.locator(".bubble").getByText("number 79.").waitFor({ timeout: 20_000 });
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
+    expect(wrong).toEqual([]);
+  });
+
+  // Of 600 messages, the last 500 are read. The reader sees the first of them, which are not removed.
+  test.each([
+    [40, 1_500],
+    [160, 1_500],
+    [600, 100],
+  ])("and gets as many: of %i messages, those that are seen stay in place", async (size, top) => {
+    const { page, wrong, change } = await start(size);
+    const flow = page.locator(".flow");
+    await flow.evaluate((box, to) => (box.scrollTop = to), top);
+    const seenFirst = () =>
+      page.evaluate<string | undefined>(`(() => {
+        const { top, bottom } = document.querySelector(".flow").getBoundingClientRect();
+        const rows = [...document.querySelectorAll(".bubble[data-index]")].map((row) => [row.getBoundingClientRect().top, row.innerText]);
+        const seen = rows.filter(([at]) => at >= top && at < bottom).sort(([a], [b]) => a - b);
+        return seen[0]?.[1].match(/number \\d+\\./)?.[0];
+      })()`);
+    await expect.poll(seenFirst).toBeDefined();
+    const seen = (await seenFirst()) ?? "";
+    const row = page.locator(".bubble", { hasText: seen });
+    const place = async () => Math.round((await row.boundingBox())?.y ?? 0);
+    const position = async () => Number(await row.getAttribute("aria-posinset"));
+    const [place0, position0] = [await place(), await position()];
+    for (let i = 0; i < 3; i++) {
+      const at = 2 * i;
+      // oxlint-disable-next-line no-await-in-loop -- each change is shown before the next one
+      await change(size + at, size + at + 2, [at, at + 2]);
+      // oxlint-disable-next-line no-await-in-loop -- each change is shown before the next one
+      await expect.poll(position, { timeout: 20_000 }).toBe(position0 - at - 2);
+      // oxlint-disable-next-line no-await-in-loop -- each change is shown before the next one
+      expect(Math.abs((await place()) - place0)).toBeLessThan(3);
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
 const distanceToEnd = (page: Page) =>
   page.locator(".flow").evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
 

@@ -45,7 +45,11 @@ async function waiting() {
     const state = (await (await get(`${url}/threads/${thread}/state`)).json()) as { values: object };
     return state.values;
   };
-  const buttons = page.getByRole("group", { name: "Event", exact: true }).getByRole("button");
+  // Those of the question: for a moment, a machine that runs takes the same events.
+  const buttons = page
+    .locator(".question")
+    .getByRole("group", { name: "Event", exact: true })
+    .getByRole("button");
   return { page, wrong, values, buttons };
 }
 
@@ -67,7 +71,7 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     await page.mouse.move(x + 5, y + 5);
     await page.mouse.down({ clickCount: 2 });
     await page.mouse.up({ clickCount: 2 });
-    await page.getByRole("button", { name: "JSON" }).click();
+    await page.locator(".question").getByRole("button", { name: "JSON" }).click();
     expect(await values()).toMatchObject({ __state__: "approved" });
     await page.getByLabel("Answer, as JSON").fill('{"type": "REJECT"}');
     await page.getByRole("button", { name: "Send answer" }).click();

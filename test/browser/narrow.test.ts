@@ -40,6 +40,27 @@ describe.skipIf(isMissing)("the dashboard in a small window", { timeout: 60_000 
     expect(wrong).toEqual([]);
   });
 
+  test("the result of a bulk action stays on one line, below the ids of its run", async () => {
+    const { url } = await serve({ graphs: { work } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "work", input: { name: "x" } });
+    const { page } = await opened(await browser(), `${url}/#/runs`);
+    await page.setViewportSize({ width: 390, height: 900 });
+    await page.getByRole("checkbox", { name: "Select run" }).check();
+    await fetch(`${url}/threads/${thread}`, { method: "DELETE" });
+    await page.getByRole("button", { name: "Run again" }).click();
+    const result = page.locator(".result", { hasText: "The run or its thread has been deleted" });
+    const ids = page.locator(".which > a").first();
+    await result.waitFor();
+    const [text, above] = [await result.boundingBox(), await ids.boundingBox()];
+    expect(text?.height).toBeLessThan(1.5 * (above?.height ?? 0));
+    expect(text?.y).toBeGreaterThan(above?.y ?? Infinity);
+    // The duration stands beside the ids, clear of the result.
+    const took = await page.locator(".took").boundingBox();
+    expect((took?.y ?? 0) + (took?.height ?? 0)).toBeLessThanOrEqual((text?.y ?? 0) + 1);
+    expect(await overflow(page)).toBe(0);
+  });
+
   test("a task's detail has a height that can be read; Escape in a dialog leaves it open", async () => {
     const { url } = await serve({ graphs: { work } });
     const thread = await newThread(url);

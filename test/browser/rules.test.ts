@@ -57,6 +57,49 @@ describe.skipIf(isMissing)("the dashboard of a user, in a real browser", { timeo
     expect(await page.locator(`a[href*="${thread_id}"]`).count()).toBe(0);
   });
 
+  test("a link that is opened in a new tab asks for no token again; a tab from which one has signed out does", async () => {
+    const { url } = await serve({ auth: owned() as unknown as NonNullable<AppOptions["auth"]> });
+    const { thread_id } = await connectAs(url, "alice").threads.create();
+    const context = await browser();
+    const page = await context.newPage();
+    await page.goto(`${url}/`);
+    await page.fill("#secret", tokens.alice);
+    await page.keyboard.press("Enter");
+    const link = page.locator(`a[href*="${thread_id}"]`).first();
+    const clicks = [
+      () => link.click({ button: "middle" }),
+      () => link.click({ modifiers: ["ControlOrMeta"] }),
+    ];
+    for (const click of clicks) {
+      const [tab] = await Promise.all([context.waitForEvent("page"), click()]);
+      await expect.poll(() => tab.locator(".top .identity").allInnerTexts()).toEqual(["ALICE"]);
+      await tab.locator(".head code", { hasText: thread_id }).waitFor();
+      expect(await tab.locator("#secret").count()).toBe(0);
+      // The key is kept for a reload, and given to further tabs.
+      await tab.reload();
+      await expect.poll(() => tab.locator(".top .identity").allInnerTexts()).toEqual(["ALICE"]);
+      await tab.getByRole("button", { name: "Sign out" }).click();
+      await tab.locator("#secret").waitFor();
+      await tab.reload();
+      await tab.locator("#secret").waitFor();
+      await tab.close();
+    }
+    const inspector = await context.newPage();
+    const answered = inspector.waitForResponse(
+      (response) => response.request().headers()["x-api-key"] === tokens.alice && response.ok(),
+    );
+    await inspector.goto(`${url}/inspector`);
+    await answered;
+    expect(await inspector.locator("#key").isVisible()).toBe(false);
+    await inspector.close();
+    // The first tab is signed in as before. In another browser, there is none to ask.
+    await page.reload();
+    await link.waitFor();
+    const other = await (await browser()).newPage();
+    await other.goto(`${url}/`);
+    await other.locator("#secret").waitFor();
+  });
+
   test("says which key one has where there are no users, and nothing where there are no keys", async () => {
     const { url } = await serve({ keys: ["open-sesame-42"] });
     const page = await (await browser()).newPage();

@@ -96,6 +96,42 @@ describe.skipIf(isMissing)("the runs of a thread in a real browser", { timeout: 
       expect(wrong).toEqual([]);
     },
   );
+  test.each([
+    ["among the thread's runs", "?tab=runs"],
+    ["on the run's page", null],
+  ] as const)(
+    "*Run again*, %s, says that the new run is queued, and that it drops a question of the run in progress",
+    async (_, tab) => {
+      const { held, waits, open } = gated();
+      const { url } = await serve({ graphs: { held } });
+      const thread = await newThread(url);
+      const runs = `${url}/threads/${thread}/runs`;
+      open("first");
+      await postJson(`${runs}/wait`, { assistant_id: "held", input: { name: "first" } });
+      const [{ run_id: first } = { run_id: "" }] = (await (await get(runs)).json()) as RunRow[];
+      await postJson(runs, { assistant_id: "held", input: { name: "second" } });
+      await waits("second");
+      const { page, wrong } = await opened(
+        await browser(),
+        `${url}/#/threads/${thread}${tab ?? `/runs/${first}`}`,
+      );
+      const notice = page.locator(".notice", {
+        hasText: "New run queued. If the run in progress asks a question, the new run drops it.",
+      });
+      await page.getByRole("button", { name: "Run again" }).last().click();
+      await notice.waitFor();
+      // The next action of the user, without a question that can be lost.
+      await page.getByRole("button", { name: "Dismiss" }).click();
+      open("second");
+      await expect
+        .poll(async () => (await get(`${url}/threads/${thread}`)).json())
+        .toMatchObject({ status: "idle" });
+      await page.goto(`${url}/#/threads/${thread}?tab=runs`);
+      await page.getByRole("button", { name: "Run again" }).last().click();
+      await page.locator(".notice", { hasText: "New run started." }).waitFor();
+      expect(wrong).toEqual([]);
+    },
+  );
   test("the latest run is resumed in the list if it failed", async () => {
     let isMended = false;
     const work = graph({

@@ -2,6 +2,7 @@ import { getRun, getThread } from "../api/client.ts";
 import { type ApiRunStatus, type FoundRun, hasRunEnded, type Thread } from "../api/records.ts";
 import {
   findRepeatObstacle,
+  isRepeatQueued,
   questionsLostByRepeat,
   REPEAT_OBSTACLE_TEXTS,
   type RepeatObstacle,
@@ -16,12 +17,20 @@ export interface RepeatPlan {
   readonly obstacles: ReadonlyMap<FoundRun, BulkRepeatObstacle | null>;
   /** The ids of the threads whose pending questions the new runs drop. */
   readonly unanswered: ReadonlySet<string>;
+  /**
+   * The ids of the threads in which a new run is queued behind a run in progress or another new run. If this other run asks a
+   * question, the new run drops it.
+   */
+  readonly queued: ReadonlySet<string>;
 }
 
 /** Decides which of the selected runs will be run again. Reads each ended run and its thread. */
 export async function planRepeat(runs: readonly FoundRun[]): Promise<RepeatPlan> {
   const threads = new Map<string, Promise<Thread>>();
   const unanswered = new Set<string>();
+  /** The number of new runs by thread. */
+  const counts = new Map<string, number>();
+  const queued = new Set<string>();
   const find = async (found: FoundRun): Promise<BulkRepeatObstacle | null> => {
     if (!hasRunEnded(found)) return "unfinished";
     const { thread_id: id } = found;
@@ -34,10 +43,15 @@ export async function planRepeat(runs: readonly FoundRun[]): Promise<RepeatPlan>
     if (records === null) return "deleted";
     const [run, thread] = records;
     if (questionsLostByRepeat(run, thread).length > 0) unanswered.add(id);
-    return findRepeatObstacle(run, thread);
+    const obstacle = findRepeatObstacle(run, thread);
+    if (obstacle !== null) return obstacle;
+    const count = (counts.get(id) ?? 0) + 1;
+    counts.set(id, count);
+    if (isRepeatQueued(run, thread) || count > 1) queued.add(id);
+    return null;
   };
   const obstacles = new Map(await Promise.all(runs.map(async (run) => [run, await find(run)] as const)));
-  return { obstacles, unanswered };
+  return { obstacles, unanswered, queued };
 }
 
 /** The text in the row of a run that was skipped by *Run again*, by the reason. */
@@ -52,7 +66,7 @@ export const runsToRepeat = ({ obstacles }: RepeatPlan): readonly FoundRun[] =>
 
 /**
  * Returns a text with the number of runs of each status that will run again, the numbers of skipped runs, and the
- * number of threads that lose a question.
+ * numbers of threads that lose a question, or may lose one.
  */
 export function repeatSummary(plan: RepeatPlan): string {
   const runs = runsToRepeat(plan);
@@ -60,7 +74,7 @@ export function repeatSummary(plan: RepeatPlan): string {
     const count = runs.filter((run) => run.status === status).length;
     return count === 0 ? [] : [`${count} ${RUN_STATUS_TEXTS[status]}`];
   });
-  const { obstacles, unanswered } = plan;
+  const { obstacles, unanswered, queued } = plan;
   const unfinished = [...obstacles.values()].filter((obstacle) => obstacle === "unfinished").length;
   const others = obstacles.size - runs.length - unfinished;
   const left = [
@@ -73,6 +87,11 @@ export function repeatSummary(plan: RepeatPlan): string {
       : unanswered.size === 1
         ? " 1 thread waits for an answer: the new run drops the question."
         : ` ${unanswered.size} threads wait for an answer: the new runs drop the questions.`;
+  const threads = `${queued.size} ${queued.size === 1 ? "thread" : "threads"}`;
+  const later =
+    queued.size === 0
+      ? ""
+      : ` In ${threads}, new runs are queued: each drops a question that the run before it asks.`;
   const sum = `${new Intl.ListFormat("en-GB").format(counted)} ${runs.length === 1 ? "run" : "runs"} will run again.`;
-  return `${sum}${left.length === 0 ? "" : ` Skipped: ${left.join(", ")}.`}${lost}`;
+  return `${sum}${left.length === 0 ? "" : ` Skipped: ${left.join(", ")}.`}${lost}${later}`;
 }

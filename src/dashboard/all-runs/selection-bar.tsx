@@ -24,10 +24,10 @@ interface SelectionBarProps {
 export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionBarProps) {
   const [isDeleting, setDeleting] = useState(false);
   const [repeating, setRepeating] = useState<RepeatPlan | null>(null);
-  /** Runs the selected runs again. Asks for confirmation first if this starts several runs or drops a question. */
+  /** Runs the selected runs again. Asks for confirmation first if this starts several runs, or drops or may drop a question. */
   const repeat = async () => {
     const plan = await planRepeat(selected);
-    if (runsToRepeat(plan).length > 1 || plan.unanswered.size > 0) setRepeating(plan);
+    if (runsToRepeat(plan).length > 1 || plan.unanswered.size > 0 || plan.queued.size > 0) setRepeating(plan);
     else onAction("retry");
   };
   // Kept by run id: otherwise, selecting one more row would read the threads of all selected runs again.

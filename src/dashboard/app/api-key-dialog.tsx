@@ -60,7 +60,7 @@ export function ApiKeyDialog({ isExpired, onEntered }: ApiKeyDialogProps) {
       <p class="dim">
         {isExpired
           ? "The server no longer accepts the API key or user token of this tab. Enter another one to continue; the page keeps your input."
-          : "This server requires an API key or a user token. It is stored in this tab only."}
+          : "This server requires an API key or a user token. It is stored in this tab only, and given to the tabs that you open meanwhile."}
       </p>
       <input type="text" name="username" autoComplete="username" value="heddle" hidden />
       <label for="secret">API key or user token</label>

@@ -1,5 +1,6 @@
 import { diffJson } from "diff";
 import { useMemo } from "preact/hooks";
+import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 
 /** The number of unchanged lines shown around a change. */
 const CONTEXT_LINES = 2;
@@ -19,35 +20,100 @@ interface Part {
   readonly lines: readonly string[];
 }
 
-/** A line-by-line diff of two JSON values. */
+/**
+ * A line-by-line diff of two JSON values. If two objects are too large to compare, their members are compared one by
+ * one; those that are too large are named.
+ */
 export function JsonDiff({ before, after }: { readonly before: unknown; readonly after: unknown }) {
-  const parts = useMemo(() => partsOf(before, after), [before, after]);
-  if (parts === null) return <p class="dim">Too large to compare.</p>;
-  if (parts.every(({ kind }) => kind === "same" || kind === "fold")) return <p class="dim">No difference.</p>;
+  const { parts, tooLarge } = useMemo(() => compare(before, after), [before, after]);
+  const isSame = parts.every(({ kind }) => kind === "same" || kind === "fold");
+  if (isSame && tooLarge === null) return <p class="dim">No difference.</p>;
   return (
-    <pre class="diff" tabIndex={0} aria-label="Difference">
-      {parts.map(({ kind, lines }, i) =>
-        kind === "fold" ? (
-          <span key={i} class="fold">
-            {`  … ${lines.length} unchanged lines\n`}
-          </span>
-        ) : kind === "same" ? (
-          lines.map((line) => `  ${line}\n`).join("")
-        ) : kind === "added" ? (
-          <ins key={i}>{lines.map((line) => `+ ${line}\n`).join("")}</ins>
-        ) : (
-          <del key={i}>{lines.map((line) => `- ${line}\n`).join("")}</del>
-        ),
+    <>
+      {!isSame && (
+        <pre class="diff" tabIndex={0} aria-label="Difference">
+          {parts.map(({ kind, lines }, i) =>
+            kind === "fold" ? (
+              <span key={i} class="fold">
+                {`  … ${lines.length} unchanged lines\n`}
+              </span>
+            ) : kind === "same" ? (
+              lines.map((line) => `  ${line}\n`).join("")
+            ) : kind === "added" ? (
+              <ins key={i}>{lines.map((line) => `+ ${line}\n`).join("")}</ins>
+            ) : (
+              <del key={i}>{lines.map((line) => `- ${line}\n`).join("")}</del>
+            ),
+          )}
+        </pre>
       )}
-    </pre>
+      {tooLarge !== null && (
+        <p class="dim">
+          Too large to compare
+          {tooLarge.length > 0 && ": "}
+          {tooLarge.map((name, i) => (
+            <span key={name}>
+              {i > 0 && ", "}
+              <code>{name}</code>
+            </span>
+          ))}
+          .
+        </p>
+      )}
+    </>
   );
 }
 
-function partsOf(before: unknown, after: unknown): readonly Part[] | null {
+interface Comparison {
+  readonly parts: readonly Part[];
+  /**
+   * The names of the members that differ and are too large to compare; empty if the values have no members. Null if
+   * everything was compared.
+   */
+  readonly tooLarge: readonly string[] | null;
+}
+
+function compare(before: unknown, after: unknown): Comparison {
   const [a, b] = [textOf(before), textOf(after)];
-  if (a.length + b.length > MAX_DIFF_CHARACTERS) return null;
+  if (a === b) return { parts: [], tooLarge: null };
+  const parts = a.length + b.length > MAX_DIFF_CHARACTERS ? null : partsOf(a, b, MAX_CHANGED_LINES);
+  if (parts !== null) return { parts, tooLarge: null };
+  if (!isJsonRecord(before) || !isJsonRecord(after)) return { parts: [], tooLarge: [] };
+  return compareMembers(before, after);
+}
+
+/** Compares the differing members of two objects, the smallest first, until the limits for both objects are reached. */
+function compareMembers(before: JsonRecord, after: JsonRecord): Comparison {
+  const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .map((name) => ({ name, a: memberText(before, name), b: memberText(after, name) }))
+    .filter(({ a, b }) => a !== b)
+    .toSorted((one, other) => one.a.length + one.b.length - (other.a.length + other.b.length));
+  const shown = new Map<string, readonly Part[]>();
+  let [characters, lines] = [0, 0];
+  for (const { name, a, b } of changed) {
+    characters += a.length + b.length;
+    const parts = characters > MAX_DIFF_CHARACTERS ? null : partsOf(a, b, MAX_CHANGED_LINES - lines);
+    // The larger members are not tried: each attempt takes the time of a comparison.
+    if (parts === null) break;
+    for (const part of parts)
+      if (part.kind === "added" || part.kind === "removed") lines += part.lines.length;
+    shown.set(name, parts);
+  }
+  const names = changed.map(({ name }) => name).toSorted();
+  return {
+    parts: names.flatMap((name) => shown.get(name) ?? []),
+    tooLarge: names.filter((name) => !shown.has(name)),
+  };
+}
+
+/** Formats one member of an object as an object. The text is that of an empty object if there is no such member. */
+const memberText = (object: JsonRecord, name: string): string =>
+  textOf(Object.hasOwn(object, name) ? { [name]: object[name] } : {});
+
+/** Compares two texts. Returns null if more than `most` lines were added and removed. */
+function partsOf(a: string, b: string, most: number): readonly Part[] | null {
   // `diffJson` ignores a comma at the end of a line, which a line gets when a member is added after it.
-  const changes = diffJson(a, b, { maxEditLength: MAX_CHANGED_LINES });
+  const changes = diffJson(a, b, { maxEditLength: most });
   if (changes === undefined) return null;
   return changes.flatMap(({ value, added, removed }, i): readonly Part[] => {
     const lines = value.replace(/\n$/, "").split("\n");

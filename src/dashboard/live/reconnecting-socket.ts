@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { showError } from "../app/notices.ts";
 import { ApiKeyRequired } from "../api-errors.ts";
-import { openSocket } from "../requests.ts";
+import { openSocket, readApiKey, takeKeyOfOtherTab } from "../requests.ts";
 import { retryDelayMs } from "./retry-delay.ts";
 
 export type SocketState = "connecting" | "open" | "broken" | "ended" | "refused";
@@ -51,8 +51,9 @@ export class ReconnectingSocket {
   #connect(): void {
     clearTimeout(this.#timer);
     this.state.value = this.#tries === 0 ? "connecting" : "broken";
+    const hasKey = readApiKey() !== null;
     openSocket(this.#options.path, this.#options.query()).then(
-      (socket) => this.#attach(socket),
+      (socket) => this.#attach(socket, hasKey),
       (cause: unknown) => {
         if (cause instanceof ApiKeyRequired) return this.#refuse(cause.message, cause);
         this.#later();
@@ -60,7 +61,7 @@ export class ReconnectingSocket {
     );
   }
 
-  #attach(socket: WebSocket): void {
+  #attach(socket: WebSocket, hasKey: boolean): void {
     if (this.#closed) return socket.close();
     this.#socket = socket;
     socket.addEventListener("open", () => {
@@ -73,7 +74,7 @@ export class ReconnectingSocket {
     });
     socket.addEventListener("close", ({ code, reason }) => {
       if (this.#closed || this.#socket !== socket) return;
-      if (code === 4401) return this.#refuse(reason, new ApiKeyRequired(reason));
+      if (code === 4401) return void this.#keyMissing(reason, hasKey);
       if (code === 4404) this.#options.onMissing?.(reason);
       // Codes from 4000 mean that the server refuses this request, so connecting again would not help.
       if (code >= 4000) return this.#refuse(reason, null);
@@ -83,6 +84,14 @@ export class ReconnectingSocket {
       }
       this.#later();
     });
+  }
+
+  /** Called when the server has refused the socket. `hasKey`: whether it was opened with a key. */
+  async #keyMissing(reason: string, hasKey: boolean): Promise<void> {
+    // A new tab has no key before another tab has given it one.
+    if (!hasKey && (await takeKeyOfOtherTab())) {
+      if (!this.#closed) this.#connect();
+    } else this.#refuse(reason, new ApiKeyRequired(reason));
   }
 
   #later(): void {

@@ -48,6 +48,19 @@ export const questionsLostByInput = ({
 }: Pick<Thread, "status" | "interrupts">): readonly ApiInterrupt[] =>
   status === "interrupted" ? Object.values(interrupts).flat() : [];
 
+/**
+ * Returns whether the new run will be queued, and will drop each question that the run in progress asks before it ends.
+ * `thread`: as it is before the run is run again.
+ */
+export const isRepeatQueued = (run: Run, { status }: Pick<Thread, "status">): boolean =>
+  status === "busy" && !dependsOnThread(run);
+
+/** Returns the text of the notice that a run has been run again. */
+export const repeatNotice = (isQueued: boolean): string =>
+  isQueued
+    ? "New run queued. If the run in progress asks a question, the new run drops it."
+    : "New run started.";
+
 /** The text for the user about each obstacle. */
 export const REPEAT_OBSTACLE_TEXTS: { readonly [O in RepeatObstacle]: string } = {
   answer: "The question that this run answered is no longer pending",

@@ -259,14 +259,35 @@ export class ThreadSubscription {
 }
 
 /**
- * Returns how many of the list elements in `before` are no longer in the newer state `next`; the largest number of all
- * lists.
+ * Returns how many of the list elements in `before` are no longer in the newer state `next` because of its limit; the
+ * largest number of all lists. Elements that the thread has removed may be counted as well: they cannot be told apart.
  */
 function elementsLost(before: ShortenedState, next: ShortenedState): number {
-  const lost = Object.keys(next.list_lengths).map(
-    (name) => countOmittedElements(next, name) - countOmittedElements(before, name),
-  );
+  const lost = Object.keys(next.list_lengths).map((name) => {
+    const omitted = countOmittedElements(next, name);
+    // A list that removes as many elements at its beginning as it gets at its end leaves out the same number as before.
+    return Math.max(
+      omitted - countOmittedElements(before, name),
+      Math.min(omitted, countBeforeFirst(before.values[name], next.values[name])),
+    );
+  });
   return Math.max(0, ...lost);
+}
+
+/**
+ * Returns how many elements of the list `before` precede the first element of the list `next`, by ids. 0 if the
+ * elements have no ids, or if this element is not in `before`.
+ */
+function countBeforeFirst(before: unknown, next: unknown): number {
+  if (!Array.isArray(before) || !Array.isArray(next)) return 0;
+  const idOf = (element: unknown) => (isJsonRecord(element) ? element["id"] : undefined);
+  const first = idOf(next[0]);
+  return typeof first === "string"
+    ? Math.max(
+        0,
+        before.findIndex((element) => idOf(element) === first),
+      )
+    : 0;
 }
 
 /** Returns the number of elements that a state leaves out at the beginning of a list. */

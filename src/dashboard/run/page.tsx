@@ -261,7 +261,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
             <RepeatButton
               run={run}
               obstacle={watch.repeatObstacle.value}
-              onRepeat={() => start(repeatRequestOf(run), "New run started.")}
+              onRepeat={(notice) => start(repeatRequestOf(run), notice)}
             />
           </>
         ) : (

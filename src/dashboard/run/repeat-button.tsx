@@ -6,8 +6,10 @@ import { ActionButton } from "../components/action-button.tsx";
 import { ConfirmDialog } from "../components/dialogs.tsx";
 import {
   findRepeatObstacle,
+  isRepeatQueued,
   questionsLostByRepeat,
   REPEAT_OBSTACLE_TEXTS,
+  repeatNotice,
   type RepeatObstacle,
 } from "../live/repeat-obstacle.ts";
 import { lostQuestionsText } from "../threads/event-answer.tsx";
@@ -17,12 +19,14 @@ interface RepeatButtonProps {
   /** Why the run cannot be run again, as far as the page knows; null if it can. */
   readonly obstacle: RepeatObstacle | null;
   readonly isQuiet?: boolean;
-  readonly onRepeat: () => Promise<unknown>;
+  /** Starts the new run. `notice`: what to say when it has been created. */
+  readonly onRepeat: (notice: string) => Promise<unknown>;
 }
 
 /**
  * A button that runs a run again. If there is an obstacle, the button is disabled and its tooltip says why. Asks for
- * confirmation if a question would be dropped.
+ * confirmation if a question would be dropped. If the new run is queued, the notice says that it drops a question of the
+ * run in progress.
  */
 export function RepeatButton({ run, obstacle, isQuiet = false, onRepeat }: RepeatButtonProps) {
   /** The questions that the new run would drop, while the user is asked about them; otherwise null. */
@@ -39,7 +43,7 @@ export function RepeatButton({ run, obstacle, isQuiet = false, onRepeat }: Repea
       if (found !== null) throw new Error(`${REPEAT_OBSTACLE_TEXTS[found]}.`);
       const questions = questionsLostByRepeat(run, thread);
       if (questions.length > 0) setLost(questions);
-      else await onRepeat();
+      else await onRepeat(repeatNotice(isRepeatQueued(run, thread)));
     });
   return (
     <>
@@ -56,7 +60,8 @@ export function RepeatButton({ run, obstacle, isQuiet = false, onRepeat }: Repea
           title="Run again without an answer?"
           text={lostQuestionsText(lost)}
           yes="Run again"
-          onYes={onRepeat}
+          // A thread that waits for an answer has no run in progress.
+          onYes={() => onRepeat(repeatNotice(false))}
           onClose={() => setLost(null)}
         />
       )}

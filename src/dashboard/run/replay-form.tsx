@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { createRun } from "../api/client.ts";
+import { createRun, getThread } from "../api/client.ts";
 import type { Run } from "../api/records.ts";
 import { navigate } from "../app/page-location.ts";
 import { showNotice } from "../app/notices.ts";
@@ -28,8 +28,13 @@ export function ReplayForm({ run, from, number }: ReplayProps) {
     const checkpoint_id = isSame ? from.checkpoint : await storeStateChange(thread, from.checkpoint, change);
     const metadata = { replay: { run: run.run_id, step: number } satisfies ReplayOrigin };
     const request = { assistant_id, input: null, checkpoint_id, metadata };
+    const { status } = await getThread(thread);
     const { run_id } = await createRun(thread, { ...request, multitask_strategy: "enqueue" });
-    showNotice("Replay started.");
+    showNotice(
+      status === "busy"
+        ? "Replay queued. If the run in progress asks a question, the replay drops it."
+        : "Replay started.",
+    );
     setOpen(false);
     navigate(["threads", thread, "runs", run_id]);
   });

@@ -86,8 +86,8 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const [hasUnsentAnswer, setUnsentAnswer] = useState(false);
   /** The questions that the form for an answer has most recently shown. */
   const latestQuestions = useRef<ShownQuestions | null>(null);
-  /** The id of the latest run that has accepted an answer of the user. */
-  const acceptedRun = useRef<string | null>(null);
+  /** The latest answer of the user that a run has accepted. */
+  const acceptedAnswer = useRef<SentAnswer | null>(null);
   // Each pending question is read from the server, for the schema of its answer. If that fails, the user can enter the
   // answer as JSON.
   const ids = interrupts.map(({ id }) => id);
@@ -161,29 +161,34 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const answer = async (assistant: string, answers: JsonRecord): Promise<AnswerRefusalReason | null> => {
     let refusal: AnswerRefusalReason | null = null;
     let runId: string | null = null;
-    setSentAnswer({ phase: "creating", runId });
+    const answered = latestQuestions.current;
+    const question = answered?.key ?? "";
+    setSentAnswer({ phase: "creating", runId, question });
     const isSent = await runAndRefresh(async () => {
-      const run = await sendAnswers(
-        watch.id,
-        assistant,
-        answers,
-        latestQuestions.current?.askedAt ?? null,
-      ).catch((cause: unknown) => {
-        refusal = answerRefusalOf(cause);
-        if (refusal === null) throw cause;
-      });
+      const run = await sendAnswers(watch.id, assistant, answers, answered?.askedAt ?? null).catch(
+        (cause: unknown) => {
+          refusal = answerRefusalOf(cause);
+          if (refusal === null) throw cause;
+        },
+      );
       if (run === undefined) return;
       runId = run.run_id;
-      setSentAnswer({ phase: "checking", runId });
+      setSentAnswer({ phase: "checking", runId, question });
       watch.refresh();
-      const outcome = await waitForAnswerOutcome(run, latestQuestions.current?.questions ?? []).catch(
-        () => null,
-      );
+      const outcome = await waitForAnswerOutcome(run, answered?.questions ?? []).catch(() => null);
       refusal = refusalWithText(outcome?.refusalText ?? null);
     });
-    if (isSent && refusal === null) setUnsentAnswer(false);
-    if (refusal !== null) setSentAnswer({ phase: "refused", runId });
-    else setSentAnswer(runId === null ? null : { phase: "running", runId });
+    // The user may have begun to answer the next question.
+    if (isSent && refusal === null && latestQuestions.current?.key === question) setUnsentAnswer(false);
+    const phase = refusal === null ? "running" : "refused";
+    // If the user has answered the next question, this answer is no longer the latest one.
+    setSentAnswer((latest) =>
+      latest?.question !== question
+        ? latest
+        : runId === null && refusal === null
+          ? null
+          : { phase, runId, question },
+    );
     return refusal;
   };
   const discard = () => {
@@ -204,9 +209,12 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     };
   const shownQuestions = latestQuestions.current;
   const isAnswerAccepted = hasAnswerRunEnded && answerRun.status !== "error";
-  if (isAnswerAccepted) acceptedRun.current = answerRun.run_id;
-  // The next question may have the same id and value. The id of the accepted run makes sure that it gets a new form.
-  const formKey = `${shownQuestions?.key} ${acceptedRun.current}`;
+  if (isAnswerAccepted) acceptedAnswer.current = sentAnswer;
+  // The next question may have the same id and value as the answered one, and gets a new form all the same. A different
+  // one is shown before the page knows that the answer was accepted, and keeps the form into which the user may have
+  // entered something.
+  const { question: answeredQuestion, runId: acceptedRun } = acceptedAnswer.current ?? {};
+  const formKey = `${shownQuestions?.key} ${answeredQuestion === shownQuestions?.key ? acceptedRun : null}`;
   const runForm = (
     <section key="run" class="composer" aria-label="Start a run">
       <RunForm
@@ -332,6 +340,8 @@ interface SentAnswer {
   readonly phase: "creating" | "checking" | "running" | "refused";
   /** The id of the run that gives the answer; null if it has not been created. */
   readonly runId: string | null;
+  /** The key of the answered questions ({@link ShownQuestions}). */
+  readonly question: string;
 }
 
 /** The questions that a form for an answer shows. */

@@ -126,7 +126,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
                     run={run}
                     obstacle={record === null ? null : findRepeatObstacle(run, record)}
                     isQuiet
-                    onRepeat={() => act(() => createRun(watch.id, repeatRequestOf(run)), "New run started.")}
+                    onRepeat={(notice) => act(() => createRun(watch.id, repeatRequestOf(run)), notice)}
                   />
                   <button type="button" class="quiet" onClick={() => setDeleting(run)}>
                     Delete

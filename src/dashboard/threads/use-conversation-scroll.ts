@@ -31,13 +31,21 @@ export function useConversationScroll({
   const isAtEnd = useRef(wanted === null);
   /** Whether the view goes to the beginning as soon as the beginning has been read. */
   const isStartWanted = useRef(false);
+  /** Whether the view follows the end again when all of the conversation is seen. */
+  const canReturnToEnd = useRef(false);
+  canReturnToEnd.current = wanted === null || isWantedMissing;
   const toStart = useRef(readWhole);
   toStart.current = () => {
     isStartWanted.current = !isWhole;
     if (!isWhole) readWhole();
   };
   const follow = () => {
-    if (isAtEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+    const { current } = box;
+    if (current === null) return;
+    // The browser reports no scroll when a conversation shrinks whose beginning is shown. If all of it is then seen, so
+    // is its end.
+    if (canReturnToEnd.current && current.scrollHeight - current.clientHeight < 2) isAtEnd.current = true;
+    if (isAtEnd.current) current.scrollTop = current.scrollHeight;
   };
   useEffect(() => {
     const { current } = box;
