@@ -82,6 +82,8 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     sentAnswer?.phase === "creating" ||
     unfinished.every(({ run_id }) => run_id === sentAnswer?.runId && sentAnswer.phase !== "running");
   const interrupts = useMemo(() => (isThreadWaiting ? interruptsOf(state) : []), [isThreadWaiting, state]);
+  /** The number of answers that the user has sent so far. */
+  const answerCount = useRef(0);
   /** Whether the user has entered something into the form for an answer, and has not sent it. */
   const [hasUnsentAnswer, setUnsentAnswer] = useState(false);
   /** The questions that the form for an answer has most recently shown. */
@@ -163,7 +165,9 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     let runId: string | null = null;
     const answered = latestQuestions.current;
     const question = answered?.key ?? "";
-    setSentAnswer({ phase: "creating", runId, question });
+    const number = ++answerCount.current;
+    setSentAnswer({ number, phase: "creating", runId, question });
+    setUnsentAnswer(false);
     const isSent = await runAndRefresh(async () => {
       const run = await sendAnswers(watch.id, assistant, answers, answered?.askedAt ?? null).catch(
         (cause: unknown) => {
@@ -173,21 +177,20 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
       );
       if (run === undefined) return;
       runId = run.run_id;
-      setSentAnswer({ phase: "checking", runId, question });
+      setSentAnswer({ number, phase: "checking", runId, question });
       watch.refresh();
       const outcome = await waitForAnswerOutcome(run, answered?.questions ?? []).catch(() => null);
       refusal = refusalWithText(outcome?.refusalText ?? null);
     });
-    // The user may have begun to answer the next question.
-    if (isSent && refusal === null && latestQuestions.current?.key === question) setUnsentAnswer(false);
+    if ((!isSent || refusal !== null) && hasUnsentAnswer) setUnsentAnswer(true);
     const phase = refusal === null ? "running" : "refused";
     // If the user has answered the next question, this answer is no longer the latest one.
     setSentAnswer((latest) =>
-      latest?.question !== question
+      latest?.number !== number
         ? latest
         : runId === null && refusal === null
           ? null
-          : { phase, runId, question },
+          : { number, phase, runId, question },
     );
     return refusal;
   };
@@ -333,6 +336,8 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
 
 /** An answer that the user has sent. */
 interface SentAnswer {
+  /** Differs from that of other answers. The next one may be sent before this one is known to be accepted. */
+  readonly number: number;
   /**
    * `creating`: its run is being created. `checking`: the form waits a short time for a refusal. `running`: there was no
    * refusal in this time; the run may still refuse the answer. `refused`: the question is still pending.

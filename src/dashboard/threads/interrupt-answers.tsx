@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
+import { REPLACED_BY_CLICK } from "../app/ignore-second-clicks.ts";
 import { validateFormValue } from "../components/form-schema.ts";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
@@ -85,6 +86,7 @@ export function InterruptAnswers({
   if (first !== undefined && events !== null)
     return (
       <div
+        {...REPLACED_BY_CLICK}
         aria-busy={isSending}
         onInput={() => {
           setEdited(true);
@@ -111,6 +113,7 @@ export function InterruptAnswers({
     );
   return (
     <form
+      {...REPLACED_BY_CLICK}
       aria-busy={isSending}
       onInput={() => setEdited(true)}
       onSubmit={(event) => {
