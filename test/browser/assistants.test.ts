@@ -1,6 +1,8 @@
+import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, value } from "../../src/index.ts";
+import { served } from "../langgraph/support.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
@@ -106,6 +108,27 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     await expect
       .poll(() => page.locator(".failure").innerText())
       .toContain("Context: currency must be a string.");
+    expect(wrong).toEqual([]);
+  });
+
+  test("of a graph of LangGraph.js, it is said which of its nodes read the context", async () => {
+    const State = Annotation.Root({ paid: Annotation<string> });
+    const pay = new StateGraph(State, z.object({ currency: z.string().optional() }))
+      .addNode("pay", (_, { configurable, context }) => ({
+        paid: `${configurable?.["currency"]} ${context?.currency}`,
+      }))
+      .addEdge(START, "pay")
+      .compile();
+    const { url } = await serve({ langGraphs: await served({ pay }) });
+    const fields = { graph_id: "pay", name: "Helper", context: { currency: "USD" } };
+    const { assistant_id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, fields);
+    const { page, wrong } = await opened(await browser(), `${url}/#/assistants/${assistant_id}`);
+    await page.getByText("Nodes read these values as runtime.context").waitFor();
+    await page.getByLabel("Config", { exact: true }).fill('{"configurable": {"currency": "EUR"}}');
+    await page.getByRole("button", { name: "Save as new version" }).click();
+    await page.getByText("version 2").first().waitFor();
+    const run = { assistant_id, input: {} };
+    expect(await postJson(`${url}/runs/wait`, run)).toMatchObject({ paid: "EUR USD" });
     expect(wrong).toEqual([]);
   });
 

@@ -634,6 +634,13 @@ describe.skipIf(isMissing)("a machine with schemas, in a real browser", { timeou
     expect(wrong).toEqual([]);
   });
 
+  test("without a schema for its input, says where a thread is begun that an input is entered as JSON", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=order`);
+    await page.getByText("If it needs an input, enter it as JSON.").waitFor();
+    expect(wrong).toEqual([]);
+  });
+
   test("has the fields of its input where a thread is begun", async () => {
     const { url } = await serve({ graphs: { shop: shop() } });
     const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=shop`);

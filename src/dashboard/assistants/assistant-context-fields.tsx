@@ -34,7 +34,8 @@ export function AssistantContextFields(props: AssistantContextFieldsProps) {
       </p>
     );
   if (schema === undefined) return <div class="field">{children}</div>;
-  return <DescribedContext {...props} schema={schema} />;
+  // Graphs of LangGraph.js have one schema for both. They may read the one or the other.
+  return <DescribedContext {...props} schema={schema} isConfigToo={schemas?.config_schema !== null} />;
 }
 
 function DescribedContext({
@@ -44,7 +45,12 @@ function DescribedContext({
   onChange,
   onFault,
   children,
-}: AssistantContextFieldsProps & { readonly schema: JsonSchema }) {
+  isConfigToo,
+}: AssistantContextFieldsProps & {
+  readonly schema: JsonSchema;
+  /** Whether the schema is also that of the graph's `config.configurable`. */
+  readonly isConfigToo: boolean;
+}) {
   const validation = useFormValidation(schema, value);
   const names = Object.keys(schema.properties ?? {});
   const context = isJsonRecord(value) ? value : {};
@@ -62,6 +68,12 @@ function DescribedContext({
       <fieldset>
         <legend>Context</legend>
         <SchemaFields schema={schema} value={context} validation={validation} onChange={onChange} />
+        {isConfigToo && (
+          <p class="hint">
+            Nodes read these values as <code>runtime.context</code>. If the graph reads them as{" "}
+            <code>config.configurable</code>, enter them under Config, in “configurable”.
+          </p>
+        )}
       </fieldset>
     );
   return (

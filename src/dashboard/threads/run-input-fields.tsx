@@ -184,6 +184,7 @@ interface FieldsProps {
 export function RunInputFields({ entered, isOpen = true, onOpen, onSend }: FieldsProps) {
   const id = useId();
   const { text, input, rest, round, validation, jsonFault, setInput, setJson } = entered;
+  const hasFields = Object.keys(rest?.properties ?? {}).length > 0;
   if (!entered.isKnown) return null;
   if (entered.isText)
     return isOpen ? (
@@ -228,7 +229,12 @@ export function RunInputFields({ entered, isOpen = true, onOpen, onSend }: Field
           }}
         />
       )}
-      {isOpen && rest !== null && Object.keys(rest.properties ?? {}).length > 0 && (
+      {isOpen && entered.talk === null && !hasFields && (
+        <p class="hint" role="status">
+          The graph describes no fields for its input. If it needs an input, enter it as JSON.
+        </p>
+      )}
+      {isOpen && rest !== null && hasFields && (
         <SchemaFields
           key={round}
           schema={rest}
