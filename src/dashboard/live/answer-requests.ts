@@ -54,6 +54,9 @@ export interface AnswerRefusalReason {
   readonly faults: readonly AnswerFault[];
 }
 
+/** Matches the beginning of a refusal, with ids and names that say nothing to the user who reads it below the question. */
+const REFUSAL_PREFIX = /^The answer to interrupt [0-9a-f]{32} of node ".*?" was refused: (?:resume: )?/;
+
 /** Matches the path of an answer in a request: `command.resume`, or `command.resume.` and the id of a question. */
 const ANSWER_PATH = /^command\.resume(?:\.[0-9a-f]{32})?(?=[.[]|$)/;
 
@@ -161,7 +164,8 @@ async function findRefusalText(thread: string, ids: readonly string[]): Promise<
   const filter = { thread_id: thread, status: "error", error: INVALID_RESUME_ERROR } as const;
   const [refused] = (await findRuns(filter, 1, null)).runs;
   const message = refused?.run_id === latest.run_id ? (refused.error?.message ?? "") : "";
-  return ids.some((id) => message.includes(id)) ? message : null;
+  if (!ids.some((id) => message.includes(id))) return null;
+  return `The answer was refused: ${message.replace(REFUSAL_PREFIX, "")}`;
 }
 
 /**
