@@ -1,7 +1,7 @@
 import type { ChannelChange, PlannedTask } from "../model/checkpoint.ts";
 import { SmallMap } from "../model/small-map.ts";
 import { uuid5 } from "../model/ids.ts";
-import { EMPTY_OBJECT, isObject, type JsonObject, withoutMember } from "../model/json.ts";
+import { EMPTY_OBJECT, isObject, type JsonObject, toStorable, withoutMember } from "../model/json.ts";
 import { START } from "./definition-checks.ts";
 import type { GraphDefinition } from "./definition.ts";
 import { END } from "./commands.ts";
@@ -116,8 +116,8 @@ export function clearEphemeral(
 }
 
 /**
- * Adds the initial values of keys that `values` lacks. Returns the new state and the changes; undefined if no key is
- * added.
+ * Adds copies of the initial values of keys that `values` lacks. Returns the new state and the changes; undefined if no
+ * key is added.
  */
 export function initialValues({ rules }: GraphDefinition, values: JsonObject): StateChange | undefined {
   const changes: Record<string, ChannelChange> = {};
@@ -125,11 +125,15 @@ export function initialValues({ rules }: GraphDefinition, values: JsonObject): S
   for (const [key, rule] of rules) {
     if (rule.initial === undefined || rule.life === "never" || Object.hasOwn(values, key)) continue;
     next ??= { ...EMPTY_OBJECT, ...values };
-    next[key] = rule.initial;
-    changes[key] =
-      rule.kind === "list" || rule.kind === "messages"
-        ? { kind: "append", keep: 0, items: [] }
-        : { kind: "set", value: rule.initial };
+    if (rule.kind === "list" || rule.kind === "messages") {
+      next[key] = rule.initial;
+      changes[key] = { kind: "append", keep: 0, items: [] };
+      continue;
+    }
+    // All threads of the graph begin with this value. Without a copy, a node that changes it in place would change it for other threads.
+    const value = toStorable(rule.initial, key);
+    next[key] = value;
+    changes[key] = { kind: "set", value };
   }
   return next && { values: Object.freeze(next), changes };
 }

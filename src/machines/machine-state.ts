@@ -112,9 +112,11 @@ export function isPendingInput(value: unknown): value is PendingInput {
   if (event !== undefined)
     return isObject(event) && typeof event["type"] === "string" && !event["type"].startsWith("xstate.");
   if (timer !== undefined) return isTimer(timer);
-  const isAddress = Array.isArray(actor) && actor.every((id) => typeof id === "string");
   return (
-    isAddress && typeof start === "number" && isObject(result) && ("output" in result || "error" in result)
+    isListOfTexts(actor) &&
+    typeof start === "number" &&
+    isObject(result) &&
+    ("output" in result || "error" in result)
   );
 }
 
@@ -138,15 +140,33 @@ function isStoredMachine(kept: unknown): kept is StoredMachine {
     Array.isArray(work) &&
     work.every(isStartedPromiseActor) &&
     Array.isArray(timers) &&
-    timers.every((one: unknown) => isTimer(one) && Array.isArray((one as Partial<SetTimer>).to)) &&
+    timers.every(isSetTimer) &&
     Array.isArray(actions) &&
-    actions.every((step: unknown) => isObject(step) && (step["before"] === null || isObject(step["message"])))
+    actions.every(isReplayableMacrostep)
   );
+}
+
+const isListOfTexts = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((one) => typeof one === "string");
+
+const isSetTimer = (value: unknown): boolean =>
+  isTimer(value) &&
+  isListOfTexts((value as Partial<SetTimer>).from) &&
+  isListOfTexts((value as Partial<SetTimer>).to) &&
+  typeof (value as Partial<SetTimer>).event?.type === "string";
+
+function isReplayableMacrostep(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { before, message } = value;
+  return before === null || (isObject(before) && isObject(message) && isListOfTexts(message["to"]));
 }
 
 /** Whether a value is the input of an actor's node, in a form that this version of Heddle can read. */
 export const isStartedPromiseActor = (value: unknown): value is StartedPromiseActor =>
-  isObject(value) && Array.isArray(value["at"]) && Array.isArray(value["owner"]);
+  isObject(value) &&
+  isListOfTexts(value["at"]) &&
+  isListOfTexts(value["owner"]) &&
+  typeof value["src"] === "string";
 
 const isStoredChild = (value: unknown): value is StoredChild =>
   isObject(value) &&

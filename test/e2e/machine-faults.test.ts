@@ -398,6 +398,33 @@ test("a state update that breaks the list of children is refused", async () => {
   }
 });
 
+test("a state update that breaks a stored actor, timer or macrostep is refused in words", async () => {
+  const { client, thread, wait } = await serving(createMachine({ on: { GO: {} } }));
+  const snapshot = (await wait({ input: {} }))["__snapshot__"] as object;
+  const timer = { id: "1:later", at: 1, name: null, from: [], to: [], event: { type: "LATER" } };
+  const message = { to: [], event: { type: "GO" } };
+  const broken = [
+    { work: [{ at: [], owner: [] }] },
+    { work: [{ at: [], owner: [], src: 5 }] },
+    { work: [{ at: [5], owner: [], src: "work", start: 1 }] },
+    { work: [{ at: [], owner: [5], src: "work", start: 1 }] },
+    { timers: [{ ...timer, to: [5] }] },
+    { timers: [{ ...timer, from: undefined }] },
+    { timers: [{ ...timer, event: 5 }] },
+    { actions: [{ before: 5, message }] },
+    { actions: [{ before: { value: "a", context: {}, rest: {} }, message: {} }] },
+  ];
+  for (const part of broken) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await expect
+      .soft(
+        client.threads.updateState(thread, { values: { __snapshot__: { ...snapshot, ...part } } }),
+        JSON.stringify(part),
+      )
+      .rejects.toThrow(/HTTP 422: .*__snapshot__ of this thread is no machine/);
+  }
+});
+
 test("a child whose namespace is not known, because a client has edited the state, gets no checkpoint", async () => {
   const child = createMachine({
     context: { n: 0 },
