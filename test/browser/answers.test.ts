@@ -1,5 +1,5 @@
 import { Annotation, interrupt, START, StateGraph } from "@langchain/langgraph";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, messages } from "../../src/index.ts";
@@ -119,6 +119,29 @@ describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () 
     await page.locator(".composer").getByRole("alert").getByText("expected number").waitFor();
     expect(await field.inputValue()).toBe('"Tom"');
     expect(wrong).toEqual([]);
+  });
+
+  test("an answer whose response was lost is not said to be somebody else's; another person's other answer is", async () => {
+    for (const stored of ["Loom", "Weft"]) {
+      const { page, answers } = await asked("text");
+      // The server gets the answer `stored`; the page's own request with "Loom" gets no response.
+      const loseResponse = async (route: Route) => {
+        await route.fetch({ postData: (route.request().postData() ?? "").replace("Loom", stored) });
+        await route.abort();
+      };
+      await page.route("**/runs", loseResponse, { times: 1 });
+      await page.getByLabel("Answer", { exact: true }).fill("Loom");
+      await button(page, "Send answer").click();
+      await expect.poll(answers).toEqual([stored]);
+      const note = page.locator(".composer").getByRole("alert");
+      const [text, next] =
+        stored === "Loom"
+          ? ["The thread has continued with this answer. Only the server's response was lost.", "Continue"]
+          : ["Somebody else has already answered this question", "Discard my answer"];
+      await expect.poll(() => note.innerText()).toContain(text);
+      await note.getByRole("button", { name: next }).click();
+      await page.getByRole("region", { name: "Start a run" }).waitFor();
+    }
   });
 
   test("a node that asks the same again, with the same id, gets an empty form", async () => {
