@@ -1,5 +1,5 @@
 import { Annotation, interrupt, START, StateGraph } from "@langchain/langgraph";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, messages } from "../../src/index.ts";
@@ -119,6 +119,29 @@ describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () 
     await page.locator(".composer").getByRole("alert").getByText("expected number").waitFor();
     expect(await field.inputValue()).toBe('"Tom"');
     expect(wrong).toEqual([]);
+  });
+
+  test("an answer whose response was lost is not said to be somebody else's; another person's other answer is", async () => {
+    for (const stored of ["Loom", "Weft"]) {
+      const { page, answers } = await asked("text");
+      // The server gets the answer `stored`; the page's own request with "Loom" gets no response.
+      const loseResponse = async (route: Route) => {
+        await route.fetch({ postData: (route.request().postData() ?? "").replace("Loom", stored) });
+        await route.abort();
+      };
+      await page.route("**/runs", loseResponse, { times: 1 });
+      await page.getByLabel("Answer", { exact: true }).fill("Loom");
+      await button(page, "Send answer").click();
+      await expect.poll(answers).toEqual([stored]);
+      const note = page.locator(".composer").getByRole("alert");
+      const [text, next] =
+        stored === "Loom"
+          ? ["The thread has continued with this answer. Only the server's response was lost.", "Continue"]
+          : ["Somebody else has already answered this question", "Discard my answer"];
+      await expect.poll(() => note.innerText()).toContain(text);
+      await note.getByRole("button", { name: next }).click();
+      await page.getByRole("region", { name: "Start a run" }).waitFor();
+    }
   });
 
   test("a node that asks the same again, with the same id, gets an empty form", async () => {
@@ -358,13 +381,19 @@ describe.skipIf(isMissing)("Markdown in a real browser", { timeout: 60_000 }, ()
     const [read, shown, known] = [latch(), latch(), latch()];
     let reads = 0;
     await context.route(/\/threads\/[^/]+\/runs\?.*limit=100\b/, async (route) => {
+      let response = await route.fetch();
+      // The page also reads when its feed begins, which may be before the answer.
+      if (!(await response.text()).includes('"resume"')) return route.fulfill({ response });
       reads++;
-      if (reads > 1) await known.passed;
-      const response = await route.fetch();
+      if (reads > 1) {
+        await known.passed;
+        response = await route.fetch();
+      }
       read.pass();
       await shown.passed;
-      await route.fulfill({ response });
+      return route.fulfill({ response });
     });
+    let isSent = false;
     for (const [pattern, gate] of [
       [/\/threads\/[^/]+\/state\?/, shown],
       [/\/threads\/[^/?]+$/, shown],
@@ -372,9 +401,10 @@ describe.skipIf(isMissing)("Markdown in a real browser", { timeout: 60_000 }, ()
     ] as const)
       // oxlint-disable-next-line no-await-in-loop -- each adds a route to the same context
       await context.route(pattern, async (route) => {
-        await gate.passed;
+        if (isSent) await gate.passed;
         await route.continue();
       });
+    isSent = true;
     await button(page, "Send answer").click();
     await read.passed;
     resumed.pass();

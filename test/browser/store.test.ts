@@ -126,6 +126,15 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
     expect(wrong).toEqual([]);
   });
 
+  test("an item whose key is a space can be opened by its key, which is shown in quotation marks", async () => {
+    const { url } = await serve();
+    await storeAt(url).put(["docs"], " ", { text: "blank" });
+    const { page, wrong } = await opened(await browser(), `${url}/#/store`);
+    await page.getByRole("button", { name: '" "', exact: true }).click();
+    expect(await page.getByRole("dialog").getByLabel("Key", { exact: true }).inputValue()).toBe(" ");
+    expect(wrong).toEqual([]);
+  });
+
   test("an edit does not overwrite what somebody else has stored meanwhile", async () => {
     const { url } = await serve();
     const store = storeAt(url);

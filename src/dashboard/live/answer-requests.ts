@@ -6,7 +6,7 @@ import {
   type JsonRecord,
   type Run,
 } from "../api/records.ts";
-import { RequestError } from "../api-errors.ts";
+import { ApiKeyRequired, RequestError } from "../api-errors.ts";
 import { resumeRequestOf } from "./repeat-and-resume-requests.ts";
 
 /** The name of the error of a run whose answer does not fit the question, which then stays pending. */
@@ -78,6 +78,13 @@ export function answerRefusalOf(cause: unknown): AnswerRefusalReason | null {
   }));
   return { text: faults.map(answerFaultText).join("; "), faults };
 }
+
+/** Whether the server may have accepted the answer in a failed request, although no response has said so. */
+export const isResponseLost = (cause: unknown): boolean =>
+  // A proxy responds with a 5xx status if the server does not answer it.
+  cause instanceof RequestError
+    ? cause.status >= 500
+    : !(cause instanceof ApiKeyRequired || cause instanceof AlreadyAnsweredError);
 
 /** Returns a refusal of which only the text is known; null if `text` is null. */
 export const refusalWithText = (text: string | null): AnswerRefusalReason | null =>

@@ -137,7 +137,8 @@ function ItemTable({ items, within, onOpen }: TableProps) {
           <tr key={JSON.stringify([...item.namespace, item.key])}>
             <td class="key">
               <button type="button" class="quiet link" onClick={() => onOpen(item)}>
-                {item.key}
+                {/* A button with a blank text could not be seen. */}
+                {item.key.trim() === "" ? JSON.stringify(item.key) : item.key}
               </button>
             </td>
             <td class="dim">

@@ -16,7 +16,9 @@ import {
   answerRefusalOf,
   findAnsweringRun,
   readPendingQuestions,
+  isResponseLost,
   refusalWithText,
+  resumeValueOf,
   sendAnswers,
   waitForAnswerOutcome,
 } from "../live/answer-requests.ts";
@@ -88,6 +90,8 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const [hasUnsentAnswer, setUnsentAnswer] = useState(false);
   /** The questions that the form for an answer has most recently shown. */
   const latestQuestions = useRef<ShownQuestions | null>(null);
+  /** The user's latest answers, by the ids of their questions, if the request with them got no response; else null. */
+  const unconfirmedAnswers = useRef<JsonRecord | null>(null);
   /** The latest answer of the user that a run has accepted. */
   const acceptedAnswer = useRef<SentAnswer | null>(null);
   // Each pending question is read from the server, for the schema of its answer. If that fails, the user can enter the
@@ -168,11 +172,14 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     const number = ++answerCount.current;
     setSentAnswer({ number, phase: "creating", runId, question });
     setUnsentAnswer(false);
+    unconfirmedAnswers.current = null;
     const isSent = await runAndRefresh(async () => {
       const run = await sendAnswers(watch.id, assistant, answers, answered?.askedAt ?? null).catch(
         (cause: unknown) => {
           refusal = answerRefusalOf(cause);
-          if (refusal === null) throw cause;
+          if (refusal !== null) return;
+          if (isResponseLost(cause)) unconfirmedAnswers.current = answers;
+          throw cause;
         },
       );
       if (run === undefined) return;
@@ -261,7 +268,12 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     return (
       <>
         <section class="composer asks" aria-label="Your unsent answer">
-          <NoLongerPendingNote watch={watch} shownQuestions={shownQuestions} onDiscard={discard} />
+          <NoLongerPendingNote
+            watch={watch}
+            shownQuestions={shownQuestions}
+            unconfirmedAnswers={unconfirmedAnswers.current}
+            onDiscard={discard}
+          />
           <InterruptAnswers
             key={formKey}
             questions={shownQuestions.questions}
@@ -361,11 +373,13 @@ interface ShownQuestions {
 interface NoteProps {
   readonly watch: ThreadSubscription;
   readonly shownQuestions: ShownQuestions;
+  /** Answers to these questions whose request got no response; null if there are none. */
+  readonly unconfirmedAnswers: JsonRecord | null;
   readonly onDiscard: () => void;
 }
 
-/** Says that the questions in the form are no longer pending, and who has answered them. */
-function NoLongerPendingNote({ watch, shownQuestions, onDiscard }: NoteProps) {
+/** Says that the questions in the form are no longer pending, and who has answered them or that this answer was given. */
+function NoLongerPendingNote({ watch, shownQuestions, unconfirmedAnswers, onDiscard }: NoteProps) {
   const { key, askedAt, questions } = shownQuestions;
   const found = useResource(
     () =>
@@ -378,11 +392,18 @@ function NoLongerPendingNote({ watch, shownQuestions, onDiscard }: NoteProps) {
   );
   const { value: run } = found;
   if (found.isReading && run === undefined) return null;
+  const isAccepted =
+    run !== undefined &&
+    unconfirmedAnswers !== null &&
+    JSON.stringify(resumeValueOf(run)) === JSON.stringify(unconfirmedAnswers);
   return (
     <div class="note" role="alert">
       <span>
         {run === undefined ? (
           "The question is no longer pending: the thread has continued without this answer."
+        ) : isAccepted ? (
+          // Another person may have given the same answer, so the note does not say whose answer it is.
+          "The thread has continued with this answer. Only the server's response was lost."
         ) : (
           <>
             {new AlreadyAnsweredError(run).message} <Age since={run.created_at} isAgo />
@@ -391,7 +412,7 @@ function NoLongerPendingNote({ watch, shownQuestions, onDiscard }: NoteProps) {
       </span>
       {run !== undefined && <a href={runHref(watch.id, run.run_id)}>Open run</a>}
       <button type="button" onClick={onDiscard}>
-        Discard my answer
+        {isAccepted ? "Continue" : "Discard my answer"}
       </button>
     </div>
   );
