@@ -2,7 +2,7 @@ import type { Command as LangGraphCommand, Pregel } from "@langchain/langgraph";
 import { answersById, resumeRefusal, isResume } from "../graph/interrupts.ts";
 import { checkpointMetadataOfRun } from "../graph/run-checkpoint-metadata.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Command, RunKwargs, RunRecord } from "../model/run.ts";
+import type { Command, RunKwargs, RunRecord, StreamMode } from "../model/run.ts";
 import { rootCheckpointOf } from "../model/start-checkpoint.ts";
 import type { CheckpointWithState } from "../ports/engine.ts";
 import { branchStartOf } from "./branch-from-checkpoint.ts";
@@ -115,14 +115,32 @@ function placeOf(run: RunRecord, position: CheckpointWithState): JsonObject {
   return { checkpoint_id, checkpoint_ns, checkpoint_map: lasting };
 }
 
+/** LangGraph's modes that every run streams, because its checkpoints and most facts are made of them. */
 const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;
+
+/**
+ * What LangGraph has to produce for each of Heddle's stream modes: its `modes` ({@link MODES}), its `tokens`, LangChain's `events`, or
+ * `nothing`, because nodes of LangGraph have no such output.
+ */
+const SOURCES = {
+  values: "modes",
+  updates: "modes",
+  messages: "tokens",
+  "messages-tuple": "tokens",
+  custom: "modes",
+  debug: "modes",
+  tasks: "modes",
+  checkpoints: "modes",
+  events: "events",
+  logs: "nothing",
+} as const satisfies Record<StreamMode, string>;
 
 /**
  * Whether the run requests tokens. Only then does LangGraph stream tokens, because streaming them costs a handler for every call within the
  * nodes.
  */
 function wantsMessages({ kwargs }: RunRecord): boolean {
-  return kwargs.stream_mode.some((mode) => mode === "messages" || mode === "messages-tuple");
+  return kwargs.stream_mode.some((mode) => SOURCES[mode] === "tokens");
 }
 
 /**
@@ -130,7 +148,7 @@ function wantsMessages({ kwargs }: RunRecord): boolean {
  * runnable.
  */
 export const requestsLangChainEvents = ({ kwargs }: RunRecord): boolean =>
-  kwargs.stream_mode.includes("events");
+  kwargs.stream_mode.some((mode) => SOURCES[mode] === "events");
 
 export function streamOptionsOf(
   run: RunRecord,

@@ -72,7 +72,19 @@ export interface StreamView<Out> {
   readonly maxOutput: number;
 }
 
-const REMEMBERS: readonly StreamMode[] = ["messages", "debug", "tasks", "events"];
+/** The modes in which many facts refer to the same checkpoint. */
+const REMEMBERS: Readonly<Record<StreamMode, boolean>> = {
+  values: false,
+  updates: false,
+  messages: true,
+  "messages-tuple": false,
+  custom: false,
+  debug: true,
+  tasks: true,
+  checkpoints: false,
+  events: true,
+  logs: false,
+};
 
 /** Collects events into one piece of output. */
 export interface OutputFormat<Out> {
@@ -120,7 +132,7 @@ export function createView<Out>(
     only,
     renderers: renderersByKind(wanted),
     accumulates: wanted.includes("messages"),
-    remembers: REMEMBERS.some((mode) => wanted.includes(mode)),
+    remembers: wanted.some((mode) => REMEMBERS[mode]),
     format,
     maxOutput,
   };

@@ -1,15 +1,22 @@
+import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
 import { graph, list, messages } from "../../src/index.ts";
+import { chunkEnd, eventModes } from "../../src/model/run-event.ts";
 import { type StreamMode, streamModes } from "../../src/model/run.ts";
+import { DEFAULT_TENANT } from "../../src/model/thread.ts";
+import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { systemClock } from "../../src/platform/clock.ts";
+import { silentLogger } from "../../src/platform/log.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
+import { openStorage } from "../../src/storage/open-storage.ts";
 import { lines } from "./support/clients.ts";
 import { gated } from "./support/latches.ts";
-import { differs } from "./support/suite-variant.ts";
+import { differs, isHosted } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
 import { bytesOf, events, get, newThread, post, Reading, type Sent, TIME, UUID } from "./support/wire.ts";
+import { served } from "../langgraph/support.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 
 /** A run with output in every mode: a streamed message with a tool call, custom data, two parallel nodes. */
@@ -303,6 +310,37 @@ describe.each(lines)("stream modes over %s", (_, connect) => {
       ["values", { log: [], __interrupt__: [] }],
     ]);
   });
+});
+
+test.skipIf(isHosted)("every kind of fact is emitted by some run", async () => {
+  const storage = await openStorage(
+    { kind: "memory" },
+    { clock: systemClock, scheduler: systemScheduler, failpoints: noFailpoints, logger: silentLogger },
+  );
+  const hosted = new StateGraph(Annotation.Root({ n: Annotation<number> }))
+    .addNode("one", () => ({ n: 1 }))
+    .addEdge(START, "one")
+    .compile();
+  const { url } = await serve({ storage, graphs, langGraphs: await served({ hosted }) });
+  const kinds = new Set<string>();
+  const inputs = { chatter: input, asks: {}, fails: {}, hosted: { n: 0 } };
+  for (const [assistant_id, given] of Object.entries(inputs)) {
+    const thread = await newThread(url);
+    const body = { assistant_id, input: given, stream_mode: ["events"] };
+    const response = await post(`${url}/threads/${thread}/runs/stream`, body);
+    await response.text();
+    const run = response.headers.get("content-location")?.split("/").at(-1) ?? "";
+    const key = { tenant: DEFAULT_TENANT, thread };
+    // Only an empty result is the end.
+    for (let after = -1; ;) {
+      const chunks = await storage.journal.events(key, run, after, 1_000);
+      const last = chunks.at(-1);
+      if (last === undefined) break;
+      for (const { facts } of chunks) for (const { t } of facts) kinds.add(t);
+      after = chunkEnd(last) - 1;
+    }
+  }
+  expect(Object.keys(eventModes).filter((kind) => !kinds.has(kind))).toEqual([]);
 });
 
 describeOverEachTransport("stream modes, byte by byte,", (transport) => {

@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { Packr } from "msgpackr";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { eventModes } from "../../src/model/run-event.ts";
 import { unpackValue } from "../../src/codec/value-encoding.ts";
 import { encodeWithChecksum } from "../../src/storage/checksum-envelope.ts";
 import { ALL_KEYS, FORMAT_KEY, threadIdKey } from "../../src/storage/keys.ts";
@@ -40,6 +41,34 @@ beforeEach(() => {
 afterEach(() => room.remove());
 
 const open = (directory = room.path): Promise<Storage> => openStorage({ kind: "level", directory }, deps);
+
+/**
+ * The kinds of facts that versions with each storage format can read. A line never changes: add a new one for a new
+ * format.
+ */
+const FACT_KINDS: Readonly<Record<number, readonly string[]>> = {
+  7: [
+    "start",
+    "checkpoint",
+    "task",
+    "result",
+    "interrupt",
+    "custom",
+    "event",
+    "log",
+    "message",
+    "token",
+    "piece",
+    "complete",
+    "error",
+  ],
+};
+
+test("a new kind of fact has a new storage format, because older versions cannot read it", async () => {
+  await (await open()).close();
+  const { format } = JSON.parse(readFileSync(join(room.path, "heddle.json"), "utf8")) as { format: number };
+  expect(Object.keys(eventModes).toSorted()).toEqual(FACT_KINDS[format]?.toSorted());
+});
 
 async function filled(): Promise<Writer[]> {
   const storage = await open();

@@ -133,6 +133,8 @@ export class ProtocolTranslator {
       case "log":
       case "error":
         return;
+      default:
+        return fact satisfies never;
     }
   }
 
