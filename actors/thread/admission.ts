@@ -13,7 +13,7 @@ import { refuseConflictingResume } from "./resume-conflicts.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { threadSituationOf } from "./thread-chart.ts";
 import { storeDelayedRun, delayedRunsWithout } from "./delayed-run.ts";
-import { decideMultitask, type MultitaskDecision } from "./multitask.ts";
+import { actionOnActiveRun, decideMultitask, type MultitaskDecision } from "./multitask.ts";
 import { threadAfterAdmission, withRunConfig, newRun } from "./record-changes.ts";
 import { beginStoredAttempt, type AdmissionExtras, slotRequestOf, storeRunStart } from "./run-start.ts";
 import {
@@ -102,10 +102,8 @@ export function admitRun(
 
   liveThread.owner.runQueued(liveThread.key, run);
   liveThread.runs.set(run.run_id, run);
-  const stopped =
-    decision.kind === "supersede" && decision.active
-      ? markActiveCancelled(liveThread, decision.action, supersededBy(run))
-      : [];
+  const action = actionOnActiveRun(decision);
+  const stopped = action === null ? [] : markActiveCancelled(liveThread, action, supersededBy(run));
   const runs = [run, ...stopped, ...(out?.runs ?? [])];
   const stored = liveThread.write({ ...beside, kind: "admitted", durable: true, runs }, (thread) => {
     const next = withRunConfig(threadAfterAdmission(thread, run, decision, true), draft.config);
@@ -161,11 +159,16 @@ function effectiveStrategy(
  * are none.
  */
 function runsBefore({ record, runs }: LiveThread, decision: MultitaskDecision): readonly RunRecord[] {
-  const isAlone = decision.kind === "supersede";
-  if (isAlone && decision.action === "rollback") return [];
-  const waiting = isAlone ? [] : record.queue;
-  const ids = record.active === null ? waiting : [record.active, ...waiting];
-  return ids.flatMap((id) => runs.get(id) ?? []);
+  const active = record.active === null ? [] : [record.active];
+  const recordsOf = (ids: readonly string[]) => ids.flatMap((id) => runs.get(id) ?? []);
+  switch (decision.kind) {
+    case "start":
+    case "refuse":
+    case "queue":
+      return recordsOf([...active, ...record.queue]);
+    case "supersede":
+      return decision.action === "rollback" ? [] : recordsOf(active);
+  }
 }
 
 /** True when no run has been admitted yet to send the event of the timer. */

@@ -4,7 +4,7 @@ import type { ThreadRecord } from "../../src/model/thread.ts";
 import type { RunDraft } from "../thread-system-interface.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { threadSituationOf } from "./thread-chart.ts";
-import type { MultitaskDecision } from "./multitask.ts";
+import { actionOnActiveRun, type MultitaskDecision } from "./multitask.ts";
 import { threadAfterAdmission, withRunConfig } from "./record-changes.ts";
 import { beginStoredAttempt, slotRequestOf, storeRunStart } from "./run-start.ts";
 import {
@@ -52,10 +52,8 @@ export async function storeDelayedRun(
       `${MAX_DELAYED_RUNS} delayed runs of this thread are waiting already`,
     );
   }
-  const stopped =
-    decision.kind === "supersede" && decision.active
-      ? markActiveCancelled(liveThread, decision.action, supersededBy(run))
-      : [];
+  const action = actionOnActiveRun(decision);
+  const stopped = action === null ? [] : markActiveCancelled(liveThread, action, supersededBy(run));
   const waiting = liveThread.record.queue;
   liveThread.delayed.set(id, run);
   const change = {
@@ -78,10 +76,8 @@ export async function storeDelayedRun(
     // The actor is notified of these runs in reverse order, so that none of them becomes the next run.
     for (const run of waiting.toReversed()) actor?.send({ type: "RUN.WITHDRAWN", run });
   }
-  if (decision.kind === "supersede") {
-    for (const { run_id } of stopped)
-      actor?.send({ type: "RUN.CANCEL", run: run_id, action: decision.action });
-  }
+  if (action !== null)
+    for (const { run_id } of stopped) actor?.send({ type: "RUN.CANCEL", run: run_id, action });
   liveThread.owner.activityChanged(liveThread);
   await stored;
   // Scheduled after the run is stored, because due runs are looked up in the storage.

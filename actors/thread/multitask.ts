@@ -56,6 +56,18 @@ export function actionOnQueuedRuns(strategy: MultitaskStrategy): CancelAction | 
   }
 }
 
+/** How the decision ends the run in progress; null: the run in progress goes on. */
+export function actionOnActiveRun(decision: MultitaskDecision): CancelAction | null {
+  switch (decision.kind) {
+    case "start":
+    case "refuse":
+    case "queue":
+      return null;
+    case "supersede":
+      return decision.active ? decision.action : null;
+  }
+}
+
 /**
  * Of two requests to stop the same run, returns the one that applies: the earlier one, unless the later one is a
  * rollback, which undoes more.

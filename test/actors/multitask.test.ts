@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  actionOnQueuedRuns,
   decideMultitask,
   strongerStop,
   type MultitaskDecision,
@@ -42,6 +43,13 @@ describe("the multitask rules", () => {
         )
         .sort(),
     );
+  });
+
+  test("what supersedes the run in progress also ends the runs that wait, in the same way", () => {
+    for (const [strategy, situation, decision] of rows.filter(([, where]) => where !== "resting")) {
+      const action = decision.kind === "supersede" ? decision.action : null;
+      expect(actionOnQueuedRuns(strategy), `${strategy} ${situation}`).toBe(action);
+    }
   });
 
   test("a rollback is never softened to an interrupt", () => {

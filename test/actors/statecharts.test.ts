@@ -8,6 +8,7 @@ import type { RunEvent, RunInput, TaskEvent, ThreadEvent } from "../../actors/ac
 import { createRunChart, type RunEffects, type RunLogic } from "../../actors/run/run-chart.ts";
 import { interpretStatechart, type Interpreter } from "../../actors/statechart-interpreter.ts";
 import { createTaskChart, taskChartConfig, type TaskLogic } from "../../actors/task-chart.ts";
+import { decideMultitask, strongerStop } from "../../actors/thread/multitask.ts";
 import {
   threadSituationOf,
   createThreadChart,
@@ -145,6 +146,45 @@ describe.each(interpreters)("the thread's chart, walked through with %s", (_, in
     for (const state of states.filter(({ value }) => threadSituationOf(value) !== "resting")) {
       const refused = { type: "RUN.ADMITTED", run: "x", strategy: "reject", starts: true };
       expect(can(thread, state, refused)).toBe(false);
+    }
+  });
+
+  test("does with a new run what the multitask rules decide, in every state", () => {
+    for (const state of states.filter(({ status }) => status === "active")) {
+      const { active, queue, stop } = state.context;
+      const isWaiting = JSON.stringify(state.value) === '{"pending":"waiting"}';
+      for (const strategy of multitaskStrategies) {
+        const decision = decideMultitask(strategy, threadSituationOf(state.value));
+        const event = { type: "RUN.ADMITTED", run: "new", strategy, starts: true } as const;
+        const [{ value, context }] = transition(thread, state, event);
+        const expected = { ...state.context };
+        switch (decision.kind) {
+          case "start":
+            Object.assign(expected, { active: "new" });
+            break;
+          case "refuse":
+            break;
+          case "queue":
+            Object.assign(expected, { queue: [...queue, "new"] });
+            break;
+          case "supersede":
+            // A run that waits for a slot has not begun, so the new one takes its place.
+            if (isWaiting) Object.assign(expected, { active: "new", queue: [], stop: null });
+            else
+              Object.assign(expected, {
+                queue: ["new"],
+                stop: decision.active ? strongerStop(stop, decision.action) : stop,
+              });
+            break;
+          default:
+            decision satisfies never;
+        }
+        const where = `${strategy} in ${JSON.stringify(state.value)} with ${active} and ${queue.length} waiting`;
+        expect(context, where).toEqual(expected);
+        expect(threadSituationOf(value), where).toBe(
+          decision.kind === "start" ? "working" : threadSituationOf(state.value),
+        );
+      }
     }
   });
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { pairedId } from "../../src/model/ids.ts";
+import { multitaskStrategies } from "../../src/model/run.ts";
 import type { RunRequests, RequestedRun } from "./run-requests.ts";
 import type { StatelessRunEntry, Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import type { SeededRandom } from "./random.ts";
@@ -65,7 +66,7 @@ export class StatelessLoad {
       what,
       body: {
         input: { kind: last === "ask" ? "ask" : "work", pace: dice.between(0, 25) },
-        multitask_strategy: dice.pick([undefined, "reject", "enqueue", "interrupt", "rollback"]),
+        multitask_strategy: dice.pick([undefined, ...multitaskStrategies]),
         ...(bound === undefined ? {} : { on_disconnect: how }),
       },
       bound: bound === true,

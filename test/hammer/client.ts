@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { multitaskStrategies } from "../../src/model/run.ts";
 import type { SeededRandom } from "../chaos/random.ts";
 
 interface Answer {
@@ -201,7 +202,7 @@ export class Client {
     return {
       assistant_id: dice.weighted({ native: 3, hosted: 1 }),
       input: { kind: dice.weighted({ work: 5, ask: 3, inner: 2, fail: 1 }) },
-      multitask_strategy: dice.pick(["reject", "enqueue", "enqueue", "interrupt", "rollback"]),
+      multitask_strategy: dice.pick(["enqueue", ...multitaskStrategies]),
       durability: dice.pick(["sync", "async", "exit"]),
       stream_mode: ["values", "custom"],
       if_not_exists: "create",
