@@ -25,6 +25,7 @@ import type {
   ThreadState,
   WaitingThread,
 } from "./records.ts";
+import { REQUESTED_STREAM_MODES } from "./stream-modes.ts";
 
 /** The requests to the server's public API. */
 
@@ -266,14 +267,7 @@ export const listThreadRunsSince = (
 export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
 
-/**
- * The stream modes of runs that the dashboard starts. Other clients that join such a run get these modes by default.
- */
-const STREAM_OPTIONS = {
-  // LangGraph.js produces tokens only if a run requests `messages-tuple`. The dashboard does not use `values`.
-  stream_mode: ["values", "debug", "messages-tuple", "custom", "logs"],
-  stream_subgraphs: true,
-};
+const STREAM_OPTIONS = { stream_mode: REQUESTED_STREAM_MODES, stream_subgraphs: true };
 
 /** Metadata of the runs that are started from the dashboard, by which the list of runs recognises them. */
 export const DASHBOARD_RUN_METADATA = { started_from: "dashboard" };

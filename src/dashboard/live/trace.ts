@@ -1,4 +1,5 @@
 import { type ApiInterrupt, isJsonRecord, type JsonRecord } from "../api/records.ts";
+import { SHOWN_STREAM_MODES } from "../api/stream-modes.ts";
 import { errorLine } from "../components/one-line-text.ts";
 import { appendChunk, type ChatMessage, modelNamesIn, uniqueNames } from "./chat-messages.ts";
 
@@ -15,7 +16,7 @@ export interface StreamEvent {
  * run itself may not have requested.
  */
 export const TRACE_STREAM_PARAMS = {
-  stream_mode: "debug,messages-tuple,custom,logs",
+  stream_mode: SHOWN_STREAM_MODES.join(),
   stream_subgraphs: "true",
 };
 

@@ -5,9 +5,10 @@ import { validateFormValue } from "../components/form-schema.ts";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { SchemaFields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
+import { STRATEGY_CHOICES, type StrategyChoiceName } from "./strategy-choices.ts";
 
 export interface RunSettings {
-  readonly strategy: "enqueue" | "interrupt" | "rollback" | "reject";
+  readonly strategy: StrategyChoiceName;
   readonly before?: string;
   readonly after?: string;
   readonly config?: JsonRecord;
@@ -81,13 +82,6 @@ interface RunOptionsProps {
   readonly onChange: (settings: RunSettings) => void;
 }
 
-const STRATEGIES = [
-  ["enqueue", "wait", "wait for the current run"],
-  ["interrupt", "interrupt", "stop the current run, keep its changes"],
-  ["rollback", "roll back", "stop the current run, undo its changes"],
-  ["reject", "reject", "reject the new run"],
-] as const;
-
 interface StrategyProps {
   readonly value: RunSettings["strategy"];
   readonly onChange: (strategy: RunSettings["strategy"]) => void;
@@ -102,7 +96,7 @@ export function StrategyChoice({ value, onChange }: StrategyProps) {
         value={value}
         onChange={({ currentTarget }) => onChange(currentTarget.value as RunSettings["strategy"])}
       >
-        {STRATEGIES.map(([name, label, what]) => (
+        {STRATEGY_CHOICES.map(([name, label, what]) => (
           <option key={name} value={name} title={what} selected={name === value}>
             {label}
           </option>
