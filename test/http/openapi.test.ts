@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { routeGroupOf } from "../../src/access/route-groups.ts";
 import { allRouteDescriptions } from "../../src/http/openapi/document.ts";
 import { protocol, RUN, THREAD } from "./support.ts";
 
@@ -79,6 +80,28 @@ test("every route is described, and nothing else", () => {
   expect(operations.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(described.toSorted());
   const bare = Object.entries(api.paths).filter(([, methods]) => Object.keys(methods).length === 0);
   expect(bare).toEqual([]);
+});
+
+test("a route that reads a body says which, and a body that is said to be there is read", async () => {
+  const readers: string[] = [];
+  const described: string[] = [];
+  for (const { method, path, operation } of operations) {
+    const route = `${method} ${path}`;
+    if (operation.requestBody !== undefined) described.push(route);
+    const { text } = await ask(method, filled(path), "{");
+    if (text.includes("Malformed JSON in request body")) readers.push(route);
+  }
+  expect(readers).toEqual(described);
+});
+
+/** First parts of paths that no group disables: health checks, and what authentication needs. */
+const ALWAYS_SERVED: ReadonlySet<string> = new Set(["auth", "live", "ok", "ready"]);
+
+test("every route belongs to a group that a configuration can disable, or is always served", () => {
+  const others = operations
+    .filter(({ path }) => routeGroupOf(path) === undefined)
+    .map(({ path }) => path.split("/")[1] ?? "");
+  expect([...new Set(others)].toSorted()).toEqual([...ALWAYS_SERVED].toSorted());
 });
 
 describe("what is said of a body is what is checked", () => {
