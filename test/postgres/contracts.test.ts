@@ -7,7 +7,7 @@ import { type ClusterDatabase, openClusterDatabase } from "../../src/postgres/cl
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { membershipContract, shardLogContract, shardSnapshotsContract } from "../../src/testing.ts";
-import { keyValueStoreContract } from "../contracts/key-value-store.ts";
+import { testKeyValueStore } from "../contracts/key-value-store.ts";
 import { runContract } from "../contracts/run-contract.ts";
 import { type PostgresServer, startPostgres } from "./postgres-server.ts";
 
@@ -87,7 +87,7 @@ describe.each([
 
   // Each test gets a shard of its own.
   let shards = 3;
-  keyValueStoreContract("replicated", () => ({
+  testKeyValueStore("replicated", () => ({
     store: new ReplicatedKeyValueStore(
       new MemoryKeyValueStore(),
       one().log,

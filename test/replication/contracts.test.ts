@@ -10,7 +10,7 @@ import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-va
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { membershipContract, shardLogContract, shardSnapshotsContract } from "../../src/testing.ts";
-import { keyValueStoreContract } from "../contracts/key-value-store.ts";
+import { testKeyValueStore } from "../contracts/key-value-store.ts";
 import { runContract } from "../contracts/run-contract.ts";
 import { temporary } from "../storage/support.ts";
 
@@ -38,8 +38,8 @@ function replicated(inner: ReplaceableKeyValueStore): ReplicatedKeyValueStore {
   return new ReplicatedKeyValueStore(inner, log, { shard: 3, epoch: log.newEpoch(3) }, deps);
 }
 
-keyValueStoreContract("replicated, over memory", () => ({ store: replicated(new MemoryKeyValueStore()) }));
-keyValueStoreContract("replicated, over LevelDB", () => {
+testKeyValueStore("replicated, over memory", () => ({ store: replicated(new MemoryKeyValueStore()) }));
+testKeyValueStore("replicated, over LevelDB", () => {
   const directory = temporary();
   return {
     store: replicated(new LevelDbKeyValueStore(join(directory.path, "level"), false)),

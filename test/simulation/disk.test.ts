@@ -1,4 +1,4 @@
-import { keyValueStoreContract } from "../contracts/key-value-store.ts";
+import { testKeyValueStore } from "../contracts/key-value-store.ts";
 import { SimulatedClock } from "./clock.ts";
 import { Disk } from "./disk.ts";
 import { SimulatedRandom } from "./random.ts";
@@ -19,4 +19,4 @@ function mounted() {
   return { store, end: () => void (isRunning = false) };
 }
 
-keyValueStoreContract("simulated disk", mounted);
+testKeyValueStore("simulated disk", mounted);

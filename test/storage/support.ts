@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
+import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import {
   openStorage,
@@ -98,12 +99,16 @@ export function onLevel(): Promise<Harness> {
   return harness({ kind: "level", directory: directory.path }, directory.remove);
 }
 
+/** A storage over this store. When it is opened again, it finds the same data. `end` frees what the store has used. */
+export function overStore(store: KeyValueStore, end: () => void = () => {}): Promise<Harness> {
+  return harness({ kind: "key-value", store }, end);
+}
+
 export function inMemory(): Promise<Harness> {
-  // Passed in, so that a reopened storage finds the same data.
-  return harness({ kind: "key-value", store: new MemoryKeyValueStore() }, () => {});
+  return overStore(new MemoryKeyValueStore());
 }
 
 /** A store whose reads take turns, as over a network. */
 export function delayed(): Promise<Harness> {
-  return harness({ kind: "key-value", store: new DelayedKeyValueStore() }, () => {});
+  return overStore(new DelayedKeyValueStore());
 }
