@@ -5,7 +5,7 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Journal, TimerOfThread } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
-import { SteadyClock } from "../src/ports/steady-clock.ts";
+import { MonotonicEpochClock } from "../src/ports/monotonic-epoch-clock.ts";
 
 interface Deps {
   readonly journal: Pick<Journal, "whenWritable">;
@@ -66,12 +66,12 @@ const PERMANENT: ReadonlySet<string> = new Set([
 
 /**
  * Starts delayed runs, or sends the events of machine timers, when they are due. The entries stay in the storage; only
- * one timer is set, for the earliest of them. A change of the wall clock does not move this timer ({@link SteadyClock}).
+ * one timer is set, for the earliest of them. A change of the wall clock does not move this timer ({@link MonotonicEpochClock}).
  */
 export class DueQueue {
   readonly #deps: Deps;
   readonly #source: DueEntrySource;
-  readonly #time: SteadyClock;
+  readonly #time: MonotonicEpochClock;
   /**
    * Entries that cannot be started, such as those of a damaged thread. They are skipped, so that they do not delay
    * other entries.
@@ -95,14 +95,14 @@ export class DueQueue {
   constructor(deps: Deps, source: DueEntrySource) {
     this.#deps = deps;
     this.#source = source;
-    this.#time = new SteadyClock(deps.clock);
+    this.#time = new MonotonicEpochClock(deps.clock);
   }
 
   get now(): number {
     return this.#time.now();
   }
 
-  /** Reports that an entry is, or will be, due at this time (epoch milliseconds of {@link SteadyClock}). */
+  /** Reports that an entry is, or will be, due at this time (epoch milliseconds of {@link MonotonicEpochClock}). */
   schedule(due: number): void {
     if (this.#stopped || due >= this.#at) return;
     this.#timer?.();

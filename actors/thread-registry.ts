@@ -32,7 +32,7 @@ import { InspectorRegistry } from "./inspection/inspector-registry.ts";
 import { InMemoryThreadList } from "./inspection/live-thread-list.ts";
 import { ThreadAdministration } from "./thread-administration.ts";
 import { parkRuns } from "./park-for-shutdown.ts";
-import { loadUnendedRuns } from "./load-unended-runs.ts";
+import { loadUnendedRuns } from "./thread/load-unended-runs.ts";
 import { ThreadReloads } from "./thread-reloads.ts";
 import { isThreadIdShared, ThreadLocks } from "./thread-locks.ts";
 import { QueuedRuns } from "./queue-capacity.ts";

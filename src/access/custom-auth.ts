@@ -59,7 +59,7 @@ export function whyNotAuth(value: unknown): string | undefined {
   const { authenticate } = handlers as { readonly authenticate?: unknown };
   return typeof authenticate === "function"
     ? undefined
-    : "has no authenticate handler, so nobody could be told from anybody: call .authenticate(...) on it";
+    : "has no authenticate handler, so no user could be identified: call .authenticate(...) on it";
 }
 
 /**

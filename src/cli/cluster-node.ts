@@ -5,9 +5,9 @@ import {
   canTakeShards,
   checkSameSecret,
   isServed,
-  type NodeAddress,
+  type NodeInfo,
   shardAddressesOf,
-} from "../cluster/node-address.ts";
+} from "../cluster/node-info.ts";
 import { ShardLeases } from "../cluster/shard-leases.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -128,7 +128,7 @@ export class ClusterNodeProcesses {
       cluster: { ...place, epoch },
     });
     this.#id = `${name}/${Buffer.from(systemRandom().bytes(8)).toString("hex")}`;
-    const address = (): NodeAddress => ({ url: this.#url, host, ports: this.#ports(), check: keys.check });
+    const info = (): NodeInfo => ({ url: this.#url, host, ports: this.#ports(), check: keys.check });
     this.#leases = new ShardLeases({
       membership: database.membership,
       shards: database.shards,
@@ -136,7 +136,7 @@ export class ClusterNodeProcesses {
       clock: systemClock,
       scheduler: systemScheduler,
       logger,
-      node: (): ClusterNode => ({ id: this.#id, address: JSON.stringify(address()) }),
+      node: (): ClusterNode => ({ id: this.#id, address: JSON.stringify(info()) }),
       canTakeShards,
       isServed,
       release: (shard) => this.#release(shard),
@@ -254,7 +254,7 @@ export class ClusterNodeProcesses {
     if (this.#forwarding !== undefined) yield this.#forwarding;
   }
 
-  #ports(): NodeAddress["ports"] {
+  #ports(): NodeInfo["ports"] {
     return Object.fromEntries(
       [...this.#children].flatMap(([shard, { peer }]) =>
         peer !== undefined && "port" in peer ? [[shard, peer.port]] : [],

@@ -1,4 +1,4 @@
-import { ASCII_TEXT_TYPE, LONG_ASCII_TEXT } from "./ascii-text.ts";
+import { ASCII_TEXT_TYPE, LONG_ASCII_TEXT } from "./msgpack-ascii-text.ts";
 import { structureNumber } from "./msgpack-structures.ts";
 import { MAX_TEXT_BYTES } from "../model/json.ts";
 import { MAX_ENCODED_BYTES, throwValueTooLarge, throwTextTooLong } from "./size-limits.ts";

@@ -1,5 +1,5 @@
 import { addExtension, Packr, RESERVE_START_SPACE, Unpackr } from "msgpackr";
-import { ASCII_TEXT_TYPE, readAsciiText } from "./ascii-text.ts";
+import { ASCII_TEXT_TYPE, readAsciiText } from "./msgpack-ascii-text.ts";
 import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/non-json-data.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
 import { isTooLong, MAX_TEXT_BYTES } from "../model/json.ts";

@@ -5,7 +5,7 @@ import type { NodeExecutor, NodeIo } from "../ports/node-executor.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { SteadyClock } from "../ports/steady-clock.ts";
+import { MonotonicEpochClock } from "../ports/monotonic-epoch-clock.ts";
 import { subgraphDefinitionAt } from "../graph/definition.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { NodeResultCache } from "./node-result-cache.ts";
@@ -28,7 +28,7 @@ export function createInThreadNodeExecutor(
   registry: GraphRegistry,
   { logger, clock, scheduler, stacks = false }: LocalExecutorDeps,
 ): NodeExecutor {
-  const time = new SteadyClock(clock);
+  const time = new MonotonicEpochClock(clock);
   const parts = {
     registry,
     logger,

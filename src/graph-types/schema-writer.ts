@@ -155,7 +155,10 @@ export class SchemaWriter {
     return this.#defined(type, () => this.#object(type));
   }
 
-  /** The schema of a type that may have a name or contain itself. Such a type becomes a reference to its definition. */
+  /**
+   * The schema of a type that `write` describes: a reference (`$ref`) to its definition if the type has a name or contains itself, otherwise
+   * the schema itself.
+   */
   #defined(type: ts.Type, write: () => JsonObject): JsonObject {
     const known = this.#definitions.get(type);
     if (known !== undefined) {

@@ -14,7 +14,7 @@ import {
   GraphProgress,
   type CheckpointRunData,
   taskPathOf,
-  toVisibleState,
+  toStateObject,
 } from "./graph-progress.ts";
 import type { SaverCheckpoint, SaverWrites } from "./saver-inputs.ts";
 import { isEqualData, serialise } from "./serialisation.ts";
@@ -153,7 +153,7 @@ export class ExecutionRecorder {
       case "values": {
         this.#between(loop);
         if (isInterruptPayload(payload)) this.#pause(loop, payload.__interrupt__);
-        else loop.streamedState = toVisibleState(payload);
+        else loop.streamedState = toStateObject(payload);
         if (loop.id === null) this.#shown = loop;
         return;
       }

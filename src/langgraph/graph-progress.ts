@@ -110,7 +110,7 @@ export class GraphProgress {
     payload: CheckpointPayload,
     raw: SaverCheckpoint | undefined,
   ): readonly [Emission | undefined, NewCheckpoint | undefined] {
-    const shown = toVisibleState(payload.values);
+    const shown = toStateObject(payload.values);
     const quiet = this.streamedState === undefined;
     this.streamedState = undefined;
     const known = this.head !== null && this.id === id ? this.head : null;
@@ -297,7 +297,7 @@ export const isInterruptPayload = (
  * The state as clients see it, which is always an object. In the functional API, the state is one value: an object is shown as it is, a
  * missing value as an empty object, and any other value as the member `__end__`.
  */
-export function toVisibleState(values: unknown): JsonObject {
+export function toStateObject(values: unknown): JsonObject {
   const shown = serialise(values ?? {});
   return isObject(shown) ? shown : { __end__: shown };
 }

@@ -5,7 +5,7 @@ import type { CheckpointWithState, ExecutionServices } from "../ports/engine.ts"
 import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-update.ts";
 import { copyGraph } from "./node-interception.ts";
 import { toLangGraphCommand } from "./run-invocation.ts";
-import { type CheckpointPayload, plannedTaskOf, toVisibleState } from "./graph-progress.ts";
+import { type CheckpointPayload, plannedTaskOf, toStateObject } from "./graph-progress.ts";
 import type { SaverCheckpoint } from "./saver-inputs.ts";
 import { toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { createAttemptSaver } from "./checkpoint-saver.ts";
@@ -48,7 +48,7 @@ export async function computeStateUpdate(
   const raw = puts.at(-1);
   if (raw === undefined) throw new TypeError("LangGraph has made no checkpoint of the update");
   const made = await graph.getState({ configurable: { ...place, checkpoint_id: raw.id } });
-  const shown = toVisibleState(made.values);
+  const shown = toStateObject(made.values);
   const channels = storedLangGraphData(head?.engine ?? null)?.channels;
   const before = { shown: values, ...(channels !== undefined && { channels }) };
   const record = toCheckpointRecord(raw, shown, before);

@@ -99,7 +99,7 @@ export function libraryOf(machine: Machine, files: readonly string[]): XStateLib
   const [library] = found;
   if (library === undefined)
     throw refusal("it is an XState machine, and its project has no xstate: npm install xstate@5");
-  // XState added `initialTransition` in 5.19, together with the action objects that `ActorTree` needs.
+  // XState added `initialTransition` in 5.19, together with the action objects that `MachineInterpreter` needs.
   if (typeof library.initialTransition !== "function")
     throw refusal("its project's xstate is older than 5.19: npm install xstate@5");
   return library;

@@ -2,7 +2,7 @@
 import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
-import { ActorTree, RootActorFactory } from "./actor-tree.ts";
+import { MachineInterpreter, RootActorFactory } from "./machine-interpreter.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
 import type {
   ActorResult,
@@ -29,8 +29,8 @@ export function createXState5Driver(
   const roots = new RootActorFactory(xstate, machine);
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState writes references to actors into the context.
-    new ActorTree(roots, { snapshot: structuredClone(Object.assign({}, rest, { value, context })) });
-  const taken = ({ root, effects }: ActorTree): MacrostepResult => {
+    new MachineInterpreter(roots, { snapshot: structuredClone(Object.assign({}, rest, { value, context })) });
+  const taken = ({ root, effects }: MachineInterpreter): MacrostepResult => {
     const { status, output, error } = root._snapshot;
     if (status === "error") throw error;
     return {
@@ -57,11 +57,11 @@ export function createXState5Driver(
       const value = withActive(machine.root, node.path, current);
       return toStorable(machine.resolveState({ value, context: {} }).value, "state");
     },
-    begin: (input) => taken(new ActorTree(roots, { input })),
+    begin: (input) => taken(new MachineInterpreter(roots, { input })),
     take(stored, message) {
-      const tree = restore(stored);
-      tree.deliver(message);
-      return taken(tree);
+      const interpreter = restore(stored);
+      interpreter.deliver(message);
+      return taken(interpreter);
     },
     accepted(stored) {
       const { _snapshot: snapshot } = restore(stored).root;
@@ -163,7 +163,7 @@ function childMachinesOf(
 function firstContextOf(xstate: XStateLibrary, machine: Machine): JsonObject | undefined {
   try {
     const parent = xstate.createMachine({ invoke: { id: "child", src: machine, input: {} } });
-    const { root } = new ActorTree(new RootActorFactory(xstate, parent), { input: undefined });
+    const { root } = new MachineInterpreter(new RootActorFactory(xstate, parent), { input: undefined });
     const child = root._snapshot.children?.["child"];
     if (child === undefined || child._snapshot.status === "error") return undefined;
     return persisted(machine, child._snapshot).context;
@@ -178,7 +178,7 @@ function firstContextOf(xstate: XStateLibrary, machine: Machine): JsonObject | u
  */
 function withInvokedActors(
   machine: Machine,
-  restore: (stored: StoredSnapshot) => ActorTree,
+  restore: (stored: StoredSnapshot) => MachineInterpreter,
   stored: StoredSnapshot,
 ): StoredSnapshot {
   const { rest } = stored;

@@ -17,7 +17,7 @@ export class ClassInstance {
 }
 
 /** The kinds of {@link NonJsonValue}, each with the type of its data. */
-export interface NonJsonData {
+export interface NonJsonDataByKind {
   /** `undefined` where JSON needs a value, such as an item of a list. */
   readonly undefined: null;
   /** A number that JSON cannot express: `NaN`, `Infinity`, `-Infinity`. */
@@ -33,8 +33,8 @@ export interface NonJsonData {
 }
 
 export type NonJsonContent = {
-  [K in keyof NonJsonData]: { readonly kind: K; readonly data: NonJsonData[K] };
-}[keyof NonJsonData];
+  [K in keyof NonJsonDataByKind]: { readonly kind: K; readonly data: NonJsonDataByKind[K] };
+}[keyof NonJsonDataByKind];
 
 /**
  * A value that JSON cannot express and that is not an object with members, such as a Date or a Map. `toJSON` gives the

@@ -2,7 +2,7 @@
 export interface ClusterNode {
   /** The id of the node. Each start of the node's process gets a new id. */
   readonly id: string;
-  /** The address at which other nodes reach this node. */
+  /** What the node publishes about itself, such as the address at which other nodes reach it. This port only stores the text. */
   readonly address: string;
 }
 

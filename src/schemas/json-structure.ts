@@ -38,10 +38,10 @@ const MAX_MEMBERS = 100_000;
 const CHECKED_ONE_BY_ONE = 256;
 
 /**
- * For each list and object that is longer than {@link PARSE_STEP_BYTES}: the position of its closing bracket, by the position of its
- * opening bracket. Positions count bytes from 0.
+ * The position of the closing bracket of each list and object longer than {@link PARSE_STEP_BYTES}, by the position of its opening bracket.
+ * Positions count bytes from 0.
  */
-export type LongContainers = ReadonlyMap<number, number>;
+export type LongContainerEnds = ReadonlyMap<number, number>;
 
 /** The error for malformed JSON. `name`: what was parsed, such as "body". */
 export function malformedJson(name: string, cause?: unknown): ServiceError {
@@ -124,7 +124,7 @@ export class StructureCheck {
   }
 
   /** The long lists and objects. Complete once {@link check} has returned true. */
-  get longer(): LongContainers {
+  get longer(): LongContainerEnds {
     return this.#longer;
   }
 

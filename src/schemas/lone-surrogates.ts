@@ -30,9 +30,9 @@ export function refuseLoneSurrogates(value: unknown): void {
 }
 
 interface Half {
-  /** The path of the string. Paths are built only when a half is found, because a value may have millions of members. */
+  /** The path of the string. Paths are built only when a lone surrogate is found, because a value may have millions of members. */
   readonly at: string;
-  /** True if the name of a member at this path contains the half, false if the string at this path does. */
+  /** True if the lone surrogate is in the name of a member at this path, false if it is in the string at this path. */
   readonly isName: boolean;
 }
 

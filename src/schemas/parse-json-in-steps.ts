@@ -4,7 +4,7 @@ import {
   CLOSE_OBJECT,
   COLON,
   COMMA,
-  type LongContainers,
+  type LongContainerEnds,
   OPEN_LIST,
   OPEN_OBJECT,
   QUOTE,
@@ -45,7 +45,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  */
 export async function parseJsonInSteps(
   bytes: Uint8Array,
-  longer: LongContainers,
+  longer: LongContainerEnds,
   budget: WorkBudget,
 ): Promise<unknown> {
   const parsing = new Parsing(bytes, longer, budget);
@@ -68,11 +68,11 @@ class Parsing {
   /** True once a string with a single half of a surrogate pair was parsed. */
   isOdd = false;
   readonly #bytes: Uint8Array;
-  readonly #longer: LongContainers;
+  readonly #longer: LongContainerEnds;
   readonly #strings: StringEndFinder;
   readonly #budget: WorkBudget;
 
-  constructor(bytes: Uint8Array, longer: LongContainers, budget: WorkBudget) {
+  constructor(bytes: Uint8Array, longer: LongContainerEnds, budget: WorkBudget) {
     this.#bytes = bytes;
     this.#longer = longer;
     this.#strings = new StringEndFinder(bytes);

@@ -1,6 +1,6 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { DelayedRunOfThread, TimerOfThread } from "../ports/journal.ts";
-import { DELAYED_RANGE, dueRunKey, parseDelayedKey, parseTimerKey, TIMERS_RANGE } from "./keys.ts";
+import { DELAYED_RANGE, dueRunKey, parseDueRunKey, parseTimerKey, TIMERS_RANGE } from "./keys.ts";
 import type { KeyValueStore, ScanRange, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./stored-records.ts";
 
@@ -8,7 +8,7 @@ type Delayed = ThreadRecord["delayed"];
 
 /** Reads the delayed runs that are due first, of all threads: at most `limit`, sorted by due time. */
 export const readDelayedRuns = (kv: KeyValueStore, limit: number): Promise<readonly DelayedRunOfThread[]> =>
-  readFirst(kv, DELAYED_RANGE, limit, parseDelayedKey);
+  readFirst(kv, DELAYED_RANGE, limit, parseDueRunKey);
 
 /**
  * Reads the timers that are due first, of all threads: at most `limit`, sorted by due time. The index has only the next timer of each

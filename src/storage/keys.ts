@@ -73,7 +73,8 @@ export const kwargsKey = (p: string, run: string): string => `${p}k/${escapeSegm
 export const runOrderPrefix = (p: string): string => `${p}o/`;
 export const runOrderKey = (p: string, order: number, run: string): string =>
   `${p}o/${encodeOrdinal(order)}/${escapeSegment(run)}`;
-export const delayedStartPrefix = (p: string): string => `${p}s/`;
+/** Keys of the delayed runs of a thread that have started, in the order of their starts. */
+export const startedDelayedRunPrefix = (p: string): string => `${p}s/`;
 export const startedDelayedRunKey = (p: string, seq: number, run: string): string =>
   `${p}s/${encodeOrdinal(seq)}/${escapeSegment(run)}`;
 export const checkpointPrefix = (p: string, ns: string): string => `${p}c/${escapeSegment(ns)}/`;
@@ -273,7 +274,7 @@ export function parseThreadExpiryKey(key: string): { readonly due: number; reado
 export const DELAYED_RANGE = prefixRange("!due/");
 export const dueRunKey = ({ tenant, thread }: ThreadKey, due: number, run: string): string =>
   `!due/${encodeOrdinal(due)}/${escapeSegment(tenant)}/${escapeSegment(thread)}/${escapeSegment(run)}`;
-export function parseDelayedKey(key: string): {
+export function parseDueRunKey(key: string): {
   readonly key: ThreadKey;
   readonly run: string;
   readonly due: number;

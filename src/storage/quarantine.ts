@@ -6,7 +6,7 @@ import {
   THREAD_EXPIRIES_RANGE,
   TIMERS_RANGE,
   parseTimerKey,
-  parseDelayedKey,
+  parseDueRunKey,
   parseThreadExpiryKey,
   threadOfIndexKey,
   parseThreadMark,
@@ -108,7 +108,7 @@ function refusalOf(key: string): Error {
 export function threadOfKey(key: string): ThreadKey | undefined {
   if (!key.startsWith("!")) return splitThreadKey(key)?.key ?? threadOfIndexKey(key);
   if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseThreadExpiryKey(key).key;
-  if (key.startsWith(DELAYED_RANGE.gte)) return parseDelayedKey(key).key;
+  if (key.startsWith(DELAYED_RANGE.gte)) return parseDueRunKey(key).key;
   if (key.startsWith(TIMERS_RANGE.gte)) return parseTimerKey(key).key;
   return key.startsWith("!active/") || key.startsWith("!sweep/") ? parseThreadMark(key).key : undefined;
 }

@@ -13,7 +13,7 @@ import {
   threadRecordKey,
   lastSegment,
   runOrderPrefix,
-  parseDelayedKey,
+  parseDueRunKey,
   parseRunSortKey,
   prefixRange,
   runKey,
@@ -138,7 +138,7 @@ async function* unendedKeys(
     for (const run of active === null ? queue : [active, ...queue]) await add(key, run);
   }
   for await (const [mark] of kv.entries(DELAYED_RANGE)) {
-    const { key, run } = parseDelayedKey(mark);
+    const { key, run } = parseDueRunKey(mark);
     if (key.tenant === tenant) await add(key, run);
   }
   const sorted = [...new Set(found)].toSorted();

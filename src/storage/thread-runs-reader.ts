@@ -3,7 +3,7 @@ import type { WeakCache } from "../model/weak-cache.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
-import { lastSegment, delayedStartPrefix, runOrderPrefix, prefixRange } from "./keys.ts";
+import { lastSegment, startedDelayedRunPrefix, runOrderPrefix, prefixRange } from "./keys.ts";
 import { encodeOrdinal } from "./sortable-numbers.ts";
 import { allEventually, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
@@ -127,7 +127,7 @@ export class ThreadRunsReader {
   }
 
   async #late(seq: number, limit: number): Promise<readonly RunRecord[]> {
-    const prefix = delayedStartPrefix(this.#prefix);
+    const prefix = startedDelayedRunPrefix(this.#prefix);
     const { gte, lt } = prefixRange(prefix);
     const after = prefix + encodeOrdinal(seq + 1);
     let from = after;

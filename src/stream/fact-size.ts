@@ -55,7 +55,7 @@ function size(value: unknown, depth: number): number {
     return OBJECT_BYTES + (seen < value.length ? Math.ceil((sum / seen) * value.length) : sum);
   }
   const object = value as JsonObject;
-  // `for in` allocates nothing: most objects have few members.
+  // `for in`, because `Object.keys` allocates an array. It is called only for objects with more members than the sample, which are rare.
   for (const key in object) {
     if (seen++ === MAX_SAMPLE)
       return OBJECT_BYTES + Math.ceil((sum / MAX_SAMPLE) * Object.keys(object).length);

@@ -16,7 +16,8 @@ export function parseSocketQuery(text: string): QueryParams {
 
 /**
  * The number of the last event that the client has received: from the query parameter `last_event_id`, else from the header
- * `Last-Event-ID`. The values `-1` and `-` mean that the client has received no events. Undefined if neither is given.
+ * `Last-Event-ID`. -1 if the client has received no events: the value is `-1` or `-`, or the header is not a number. Undefined if neither is
+ * given.
  * @throws ServiceError `validation.failed`
  */
 export function lastEventIdOf(query: QueryParams, header: string | undefined): number | undefined {

@@ -2,7 +2,7 @@ import { type BaseStore, Command, InMemoryStore, MemorySaver, type Pregel } from
 import { Client } from "@langchain/langgraph-sdk";
 import { expect } from "vitest";
 import { serve } from "../e2e/support/server.ts";
-import { toVisibleState } from "../../src/langgraph/graph-progress.ts";
+import { toStateObject } from "../../src/langgraph/graph-progress.ts";
 import { normal, normalState, type Shown } from "./normal.ts";
 import { served } from "./support.ts";
 
@@ -81,7 +81,7 @@ export async function inProcess(make: () => Graph, deeds: readonly Deed[]): Prom
 }
 
 const stateAt = (state: object) =>
-  normalState({ ...state, values: toVisibleState((state as { readonly values?: unknown }).values) });
+  normalState({ ...state, values: toStateObject((state as { readonly values?: unknown }).values) });
 
 /**
  * In LangGraph, too, it depends on the parallel tasks whether an older state still shows a question that has since been
@@ -94,11 +94,11 @@ function past(state: object): unknown {
 
 /** Clients see a state as an object, even with the functional API. */
 function asShown(mode: string, data: unknown): unknown {
-  if (mode === "values") return toVisibleState(data);
+  if (mode === "values") return toStateObject(data);
   const { payload, values } = data as { readonly payload?: unknown; readonly values?: unknown };
   if (mode === "debug") return { ...(data as object), payload: asShown("checkpoints", payload) };
   return mode === "checkpoints" && values !== undefined
-    ? { ...(data as object), values: toVisibleState(values) }
+    ? { ...(data as object), values: toStateObject(values) }
     : data;
 }
 

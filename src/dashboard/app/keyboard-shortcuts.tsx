@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "../components/dialogs.tsx";
 import { useKeyPress } from "../components/use-key-press.ts";
-import { followLink } from "./page-location.ts";
+import { navigateTo } from "./page-location.ts";
 import { DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
 /** The page that is opened by typing `g` and then a letter, by the letter. */
@@ -67,7 +67,7 @@ export function KeyboardShortcuts() {
     const page = isGoing ? PAGES_BY_KEY.get(key) : undefined;
     setGoing(key === "g" && !isGoing);
     if (key === "?") setOpen(true);
-    else if (page !== undefined) followLink([page]);
+    else if (page !== undefined) navigateTo([page]);
     return key === "?" || page !== undefined;
   });
   return (

@@ -68,7 +68,7 @@ const guardAgainst = (hash: string): LeaveGuard | undefined =>
   [...guards].findLast((one) => one.isKept(hash));
 
 /**
- * Asks `guard` before the user leaves through the browser's history, another address or {@link followLink}, but not
+ * Asks `guard` before the user leaves through the browser's history, another address or {@link navigateTo}, but not
  * before {@link goToHash}. Returns a function that removes the guard.
  */
 export function guardAgainstLeaving(guard: LeaveGuard): () => void {
@@ -151,7 +151,7 @@ export function reloadPage(): void {
 }
 
 /** Goes to another page as a link does: a form with unsaved input asks first. */
-export function followLink(path: readonly string[]): void {
+export function navigateTo(path: readonly string[]): void {
   const hash = hrefOf(path);
   const guard = guardAgainst(hash);
   if (guard === undefined) goToHash(hash);

@@ -9,7 +9,7 @@ import type { Task, TaskStatus, Trace } from "../live/trace.ts";
 import type { JsonRecord } from "../api/records.ts";
 import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { getGraphDefinition, HIDDEN_GRAPH_TEXT } from "./read-graph-definition.ts";
+import { getGraphStatechart, HIDDEN_GRAPH_TEXT } from "./graph-statechart.ts";
 import { nodePathOfTask, takenPathsOf } from "./visible-chart.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
@@ -79,7 +79,7 @@ export function GraphAndActorCharts({
   const actor = model.latest("graph");
   const name = actor?.name ?? graph;
   const found = useResource(
-    async () => (name === undefined || actor !== undefined ? null : getGraphDefinition(name)),
+    async () => (name === undefined || actor !== undefined ? null : getGraphStatechart(name)),
     [name, actor === undefined],
   );
   const definition = actor?.definition ?? found.value ?? null;

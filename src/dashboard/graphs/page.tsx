@@ -6,7 +6,7 @@ import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { NoAssistants } from "../components/no-assistants.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { getGraphDefinition, HIDDEN_GRAPH_TEXT } from "./read-graph-definition.ts";
+import { getGraphStatechart, HIDDEN_GRAPH_TEXT } from "./graph-statechart.ts";
 import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
 interface GraphsPageProps {
@@ -59,7 +59,7 @@ export function GraphsPage({ chosen }: GraphsPageProps) {
 }
 
 function Graph({ graph, assistant }: { readonly graph: string; readonly assistant: string }) {
-  const chart = useResource(() => getGraphDefinition(graph), [graph]);
+  const chart = useResource(() => getGraphStatechart(graph), [graph]);
   const schemas = useResource(() => getAssistantSchemas(assistant), [assistant]);
   return (
     <div class="pad graphs">

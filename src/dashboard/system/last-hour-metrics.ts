@@ -10,7 +10,8 @@ export const HISTORY_INTERVAL_MS = 10_000;
  */
 export const lastHour = signal<LastHourMetrics | null>(null);
 
-export async function readLastHour(): Promise<void> {
+/** Reads the history from the server, and sets {@link lastHour}. Changes nothing if the read fails. */
+export async function refreshLastHour(): Promise<void> {
   const history = await resultOrUndefined(getMetricsHistory(pollTimeoutSignal()));
   if (history === undefined) return;
   const skew = Date.now() - Date.parse(history.times.at(-1) ?? "");

@@ -10,7 +10,7 @@ import type { TimeSpan } from "./time-axis.ts";
 import { TimeSeriesChart } from "./time-series-chart.tsx";
 import { DeadLetterList } from "./dead-letter-list.tsx";
 import { healthWarningsOf } from "./health-warnings.ts";
-import { HISTORY_INTERVAL_MS, lastHour, readLastHour } from "./last-hour-metrics.ts";
+import { HISTORY_INTERVAL_MS, lastHour, refreshLastHour } from "./last-hour-metrics.ts";
 import {
   areMetricsAllowed,
   readThreadCounts,
@@ -63,7 +63,7 @@ export function SystemPage() {
     SECOND_SAMPLE_MS,
   );
   usePolling(async () => setCounts(await readThreadCounts()), SAMPLE_INTERVAL_MS, SECOND_SAMPLE_MS);
-  usePolling(readLastHour, HISTORY_INTERVAL_MS);
+  usePolling(refreshLastHour, HISTORY_INTERVAL_MS);
   const shards = shardRowsOf(metricsSamples.value);
   const silent = silentShardWarnings(shards);
   const hour = lastHour.value;

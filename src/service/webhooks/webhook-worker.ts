@@ -5,7 +5,7 @@ import type { Logger } from "../../ports/logger.ts";
 import type { Outbox, OutboxEntry } from "../../ports/outbox.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Scheduler } from "../../ports/scheduler.ts";
-import { SteadyClock } from "../../ports/steady-clock.ts";
+import { MonotonicEpochClock } from "../../ports/monotonic-epoch-clock.ts";
 import { webhookRetryDelay } from "./retry-policy.ts";
 import { TargetQueue, deliveryName } from "./target-queue.ts";
 import { DeadLetterPurger, DEAD_LETTER_TTL } from "./dead-letter-purger.ts";
@@ -38,7 +38,7 @@ const RETRY_PAUSE_MS = 1_000;
  */
 export class WebhookWorker {
   readonly #deps: WebhookWorkerDeps;
-  readonly #time: SteadyClock;
+  readonly #time: MonotonicEpochClock;
   readonly #queues = new Map<string, TargetQueue>();
   readonly #deadLetters: DeadLetterPurger;
   /** The queues that may have due deliveries and wait for their next attempt. They are served in turn. */
@@ -52,7 +52,7 @@ export class WebhookWorker {
 
   constructor(deps: WebhookWorkerDeps) {
     this.#deps = deps;
-    this.#time = new SteadyClock(deps.clock);
+    this.#time = new MonotonicEpochClock(deps.clock);
     this.#deadLetters = new DeadLetterPurger(deps);
   }
 

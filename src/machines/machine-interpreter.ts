@@ -28,7 +28,7 @@ import {
 const MAX_EVENTS_PER_STEP = 10_000;
 
 /** How a machine and its child actors start: with an input, or from a stored snapshot. */
-export type TreeStart = { readonly input: unknown } | { readonly snapshot: JsonObject };
+export type MachineStart = { readonly input: unknown } | { readonly snapshot: JsonObject };
 
 /**
  * Creates the root actors of a machine, without options: XState copies options several times, which takes longer than the rest of the
@@ -49,7 +49,7 @@ export class RootActorFactory {
   }
 
   /** `created` is called with the actor before its first snapshot is computed. */
-  create(start: TreeStart, created: (root: XStateActor) => void): XStateActor {
+  create(start: MachineStart, created: (root: XStateActor) => void): XStateActor {
     const machine = this.#machine;
     this.#begin = (scope) => {
       created(scope.self);
@@ -80,15 +80,15 @@ interface ActorStep {
 }
 
 /**
- * A machine and its child actors during one step. They are XState's own actor objects, but are not started with `start()`: this class calls
- * the pure transition functions of their logic, and carries out the returned actions in the same order as XState. Promises, timers and
+ * Executes one step of a machine and its child actors. The actors are XState's own objects, but are not started with `start()`: this class
+ * calls the pure transition functions of their logic, and carries out the returned actions in the same order as XState. Promises, timers and
  * custom actions are not carried out: they become {@link Effect}s.
  */
-export class ActorTree {
+export class MachineInterpreter {
   readonly root: XStateActor;
   readonly effects: Effect[] = [];
   /**
-   * The actors of the tree, each with its record. One map of records takes less memory than a map or a set for each member of the record.
+   * The machine and its child actors, each with its record. One map of records takes less memory than a map or a set for each member of the record.
    */
   readonly #steps = new Map<XStateActor, ActorStep>();
   #events = 0;
@@ -98,7 +98,7 @@ export class ActorTree {
    * Creates the actors from an input or from a stored snapshot.
    * @throws XState's error if the machine no longer has the stored state, or if its initial state cannot be computed
    */
-  constructor(roots: RootActorFactory, start: TreeStart) {
+  constructor(roots: RootActorFactory, start: MachineStart) {
     this.root = roots.create(start, (root) => {
       this.#observe(root);
       // XState sends an inspection event for each new actor, just before the actor computes its initial state, and after each microstep.
@@ -346,7 +346,7 @@ export class ActorTree {
       case "xstate.raise":
       case "xstate.sendTo": {
         const target = type === "xstate.raise" ? actor : params.to;
-        // The target may be an actor outside this tree, which cannot be reached.
+        // The target may be an actor outside this machine, which cannot be reached.
         if (event === undefined || target === undefined || !this.#steps.has(target)) break;
         if (typeof delay === "number") {
           if (this.#stepOf(actor).isStopped) break;

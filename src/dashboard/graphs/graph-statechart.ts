@@ -8,7 +8,7 @@ export const HIDDEN_GRAPH_TEXT = "This graph is hidden by the access rules, or n
  * Returns the XState definition of a graph's statechart, as JSON; null if there is no such graph, or if this user may
  * not see it.
  */
-export async function getGraphDefinition(graph: string): Promise<string | null> {
+export async function getGraphStatechart(graph: string): Promise<string | null> {
   try {
     const path = `inspect/machines/${encodeURIComponent(`graph:${graph}`)}`;
     const { definition } = await fetchJson<{ readonly definition: ChartDefinition }>(path);

@@ -1,7 +1,7 @@
-import { ServiceError } from "../src/model/errors.ts";
-import type { RunRecord } from "../src/model/run.ts";
-import type { Eventually } from "../src/ports/eventually.ts";
-import type { LiveThread } from "./thread/live-thread.ts";
+import { ServiceError } from "../../src/model/errors.ts";
+import type { RunRecord } from "../../src/model/run.ts";
+import type { Eventually } from "../../src/ports/eventually.ts";
+import type { LiveThread } from "./live-thread.ts";
 
 /**
  * Reads the unended runs of a thread that is being loaded; synchronously if the storage answers synchronously. Calls
