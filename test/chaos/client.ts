@@ -40,14 +40,17 @@ interface Asked {
 
 /** A plain client of one server: no retries but of requests on connections that were closed while idle, no hidden behaviour, no timeouts except its own. */
 export class Client {
-  readonly #port: number;
+  readonly #port: () => number;
+  readonly #isRepeating: boolean;
   // Idle connections are closed before the server does it, or a request might come on one that is closed already.
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 512, timeout: IDLE });
   /** Requests that were answered when they were sent again, because their connection had been closed while it was idle. */
   repeated = 0;
 
-  constructor(port: number) {
-    this.#port = port;
+  /** `port`: a function returns the port for each request: the client of a cluster, which sends no request twice. */
+  constructor(port: number | (() => number)) {
+    this.#isRepeating = typeof port === "number";
+    this.#port = typeof port === "number" ? () => port : port;
   }
 
   close(): void {
@@ -116,7 +119,7 @@ export class Client {
 
   /** The same over a WebSocket: each message as its equivalent server-sent event. Never rejects. */
   mirror(path: string, onFrame: (frame: Frame) => void): Promise<StreamEnd> {
-    const socket = new WebSocket(`ws://127.0.0.1:${this.#port}${path}`);
+    const socket = new WebSocket(`ws://127.0.0.1:${this.#port()}${path}`);
     socket.on("message", (bytes: Buffer) => onFrame(frameOf(bytes.toString())));
     // A close event follows.
     socket.on("error", () => undefined);
@@ -137,7 +140,7 @@ export class Client {
     try {
       return await this.#sendOnce(asked);
     } catch (error) {
-      if (!(error instanceof ConnectionLost) || !error.wasIdle) throw error;
+      if (!(error instanceof ConnectionLost) || !error.wasIdle || !this.#isRepeating) throw error;
       const response = await this.#sendOnce(asked);
       this.repeated++;
       return response;
@@ -150,7 +153,7 @@ export class Client {
       const outgoing = request(
         {
           host: "127.0.0.1",
-          port: this.#port,
+          port: this.#port(),
           method,
           path,
           agent: this.#agent,

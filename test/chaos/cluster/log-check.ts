@@ -1,0 +1,181 @@
+import { Client as PostgresClient } from "pg";
+import { unpackWriteBatch } from "../../../src/codec/value-encoding.ts";
+import { shardOf } from "../../../src/model/shard-of.ts";
+import { noFailpoints } from "../../../src/ports/failpoints.ts";
+import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
+import { openStorage } from "../../../src/storage/open-storage.ts";
+import { storedResults, recordsGrow } from "../checkers/machines.ts";
+import { finishedTasks, oneRunAtATime } from "../checkers/repeats.ts";
+import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "../checkers/stored.ts";
+import { nothingHiddenIsLeft } from "../checkers/stateless.ts";
+import type { Effect } from "../effects.ts";
+import type { Violation } from "../ledger.ts";
+import { readAll, type Snapshot } from "../snapshot.ts";
+import type { OwnerLine } from "./node-preload.ts";
+
+const PAGE = 1000;
+const EVERYTHING = { gte: "", lt: "\x7f" };
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+export interface LogCheckOptions {
+  readonly url: string;
+  readonly shards: number;
+  readonly effects: readonly Effect[];
+  readonly owners: readonly OwnerLine[];
+  /** Whether the time is over for which threads of runs without a thread are kept. */
+  readonly isLingerOver: boolean;
+  readonly found: (violation: Violation) => void;
+}
+
+export interface LogCounts {
+  entries: number;
+  takeovers: number;
+  /** Tasks that were begun by several owners of a shard. Each was looked up in the log. */
+  begunAgain: number;
+}
+
+interface LogRow {
+  readonly seq: string;
+  readonly epoch: string;
+  readonly batch: Buffer;
+}
+
+/**
+ * Reads the whole log of each shard, and checks what each takeover found: no entry of a former owner comes after it, and no task begins again
+ * whose result the log had by then. What the whole log makes has to agree with itself.
+ */
+export async function checkLogs(options: LogCheckOptions): Promise<LogCounts> {
+  const { url, shards } = options;
+  const counts = { entries: 0, takeovers: 0, begunAgain: 0 };
+  const client = new PostgresClient(url);
+  await client.connect();
+  try {
+    for (let shard = 0; shard < shards; shard++) await checkLog(client, shard, options, counts);
+  } finally {
+    await client.end();
+  }
+  return counts;
+}
+
+async function checkLog(
+  client: PostgresClient,
+  shard: number,
+  { shards, effects, owners, isLingerOver, found }: LogCheckOptions,
+  counts: LogCounts,
+): Promise<void> {
+  const epochs = new Map(
+    owners.flatMap((owner) => (owner.shard === shard ? [[owner.pid, owner.epoch] as const] : [])),
+  );
+  // Each epoch has one process: in the order of epochs, the effects of a process that did not yet know that it had lost the shard come
+  // before those of the next owner.
+  const own = effects
+    .filter(({ thread, pid }) => epochs.has(pid) && shardOf(thread, shards) === shard)
+    .map((effect) => ({ effect, epoch: epochs.get(effect.pid) ?? 0 }))
+    .toSorted((one, other) => one.epoch - other.epoch);
+  for (const violation of oneRunAtATime(own.map(({ effect }) => effect))) found(violation);
+  const store = new MemoryKeyValueStore();
+  await store.open();
+  let [last, epoch] = [0, 0];
+  for (;;) {
+    const { rows } = await client.query<LogRow>(
+      "SELECT seq, epoch, batch FROM heddle.log WHERE shard = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+      [shard, last, PAGE],
+    );
+    for (const row of rows) {
+      const [seq, by] = [Number(row.seq), Number(row.epoch)];
+      const ops = unpackWriteBatch(row.batch);
+      counts.entries++;
+      if (seq !== last + 1)
+        found({ invariant: "log", message: `shard ${shard}: entry ${seq} follows ${last}`, evidence: {} });
+      if (by < epoch) {
+        const message = `shard ${shard}: entry ${seq} is of epoch ${by}, after one of epoch ${epoch}`;
+        found({ invariant: "zombie", message, evidence: { ops: ops.map(({ key }) => key) } });
+      }
+      if (by > epoch) {
+        counts.takeovers++;
+        if (ops.length > 0)
+          found({
+            invariant: "zombie",
+            message: `shard ${shard}: epoch ${by} begins at entry ${seq} with a change`,
+            evidence: {},
+          });
+        await checkTakeover(store, own, by);
+        epoch = by;
+      }
+      if (ops.length > 0) await store.batch(ops, { sync: false });
+      last = seq;
+    }
+    if (rows.length < PAGE) break;
+  }
+  const whole = await look(store);
+  for (const violation of [
+    ...eventsAreContiguous(whole),
+    ...stateIsTheFold(whole),
+    ...indexesAgree(whole),
+    ...recordsGrow(whole),
+    ...(isLingerOver ? nothingHiddenIsLeft(whole) : []),
+  ]) {
+    found(violation);
+  }
+
+  /** Checks that the owner with this epoch, and later ones, begin nothing again whose result is in the store. */
+  async function checkTakeover(
+    before: MemoryKeyValueStore,
+    all: readonly { readonly effect: Effect; readonly epoch: number }[],
+    next: number,
+  ): Promise<void> {
+    const keyOf = ({ run, task }: Effect) => `${run} ${task}`;
+    const begun = all.filter((one) => one.epoch < next).map(({ effect }) => effect);
+    const known = new Set(begun.map(keyOf));
+    const again = all
+      .filter((one) => one.epoch >= next && known.has(keyOf(one.effect)))
+      .map(({ effect }) => effect);
+    if (again.length === 0) return;
+    counts.begunAgain += again.filter(({ pid }) => epochs.get(pid) === next).length;
+    const stored = await look(before, new Set(again.map(({ thread }) => thread)));
+    const finished = new Map(
+      [...finishedTasks(stored, begun), ...storedResults(stored, begun)].map((one) => [
+        `${one.run} ${one.task}`,
+        one,
+      ]),
+    );
+    for (const effect of again) {
+      const why = finished.get(keyOf(effect));
+      if (why === undefined) continue;
+      found({
+        invariant: "I2",
+        message: `node ${effect.node} of run ${effect.run} ran again in epoch ${epochs.get(effect.pid)}, although ${why.why} before epoch ${next}`,
+        evidence: { effect, why: why.why, begun: begun.filter((one) => keyOf(one) === keyOf(effect)) },
+      });
+    }
+  }
+}
+
+/** Reads a copy of the store, because opening a storage may write. */
+async function look(store: MemoryKeyValueStore, only?: ReadonlySet<string>): Promise<Snapshot> {
+  const copy = new MemoryKeyValueStore();
+  await copy.open();
+  const ops: { readonly key: string; readonly value: Buffer }[] = [];
+  for await (const [key, value] of store.entries(EVERYTHING)) ops.push({ key, value });
+  await copy.batch(ops, { sync: false });
+  const storage = await openStorage(
+    { kind: "key-value", store: copy },
+    {
+      scheduler: {
+        soon: (task) => void setImmediate(task),
+        after: (ms, task) => {
+          const timer = setTimeout(task, ms).unref();
+          return () => clearTimeout(timer);
+        },
+      },
+      clock: { now: () => Date.now(), mono: () => performance.now() },
+      failpoints: noFailpoints,
+      logger: silent,
+    },
+  );
+  try {
+    return await readAll(storage.journal, storage.catalog, only);
+  } finally {
+    await storage.close();
+  }
+}
