@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../../bench/ports.ts";
+import { systemScheduler } from "../../../src/platform/scheduler.ts";
+import { findClusterDatabase } from "../../../src/postgres/cluster-database.ts";
 import { compile, type Program } from "../../fixtures/compile.ts";
 import { type PostgresServer, startPostgres, urlOf } from "../../postgres/postgres-server.ts";
 import { Client } from "../client.ts";
@@ -169,14 +171,16 @@ class ClusterDriver {
       if (end !== "0") this.#wrong(`the last stop of a node ended with ${end}`, node);
     }
     this.#effects.read();
+    const database = await findClusterDatabase({ url: this.#postgres.url }, { scheduler: systemScheduler });
     this.#counts = await checkLogs({
-      url: this.#postgres.url,
+      log: database.log,
       shards: SHARDS,
       effects: this.#effects.all,
       owners: readOwners(this.#owners),
       isLingerOver: linger,
       found: this.#found,
     });
+    await database.close();
   }
 
   async end(): Promise<void> {

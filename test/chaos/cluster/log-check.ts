@@ -1,7 +1,7 @@
-import { Client as PostgresClient } from "pg";
 import { unpackWriteBatch } from "../../../src/codec/value-encoding.ts";
 import { shardOf } from "../../../src/model/shard-of.ts";
 import { noFailpoints } from "../../../src/ports/failpoints.ts";
+import type { ShardLog } from "../../../src/ports/shard-log.ts";
 import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
 import { openStorage } from "../../../src/storage/open-storage.ts";
 import { storedResults, recordsGrow } from "../checkers/machines.ts";
@@ -13,12 +13,14 @@ import type { Violation } from "../ledger.ts";
 import { readAll, type Snapshot } from "../snapshot.ts";
 import type { OwnerLine } from "./node-preload.ts";
 
-const PAGE = 1000;
+/** The bytes of entries that are read at once. */
+const PAGE = 4 * 1024 * 1024;
 const EVERYTHING = { gte: "", lt: "\x7f" };
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 export interface LogCheckOptions {
-  readonly url: string;
+  /** It has been trimmed nowhere. */
+  readonly log: Pick<ShardLog, "read">;
   readonly shards: number;
   readonly effects: readonly Effect[];
   readonly owners: readonly OwnerLine[];
@@ -34,33 +36,19 @@ export interface LogCounts {
   begunAgain: number;
 }
 
-interface LogRow {
-  readonly seq: string;
-  readonly epoch: string;
-  readonly batch: Buffer;
-}
-
 /**
  * Reads the whole log of each shard, and checks what each takeover found: no entry of a former owner comes after it, and no task begins again
  * whose result the log had by then. What the whole log makes has to agree with itself.
  */
 export async function checkLogs(options: LogCheckOptions): Promise<LogCounts> {
-  const { url, shards } = options;
   const counts = { entries: 0, takeovers: 0, begunAgain: 0 };
-  const client = new PostgresClient(url);
-  await client.connect();
-  try {
-    for (let shard = 0; shard < shards; shard++) await checkLog(client, shard, options, counts);
-  } finally {
-    await client.end();
-  }
+  for (let shard = 0; shard < options.shards; shard++) await checkLog(shard, options, counts);
   return counts;
 }
 
 async function checkLog(
-  client: PostgresClient,
   shard: number,
-  { shards, effects, owners, isLingerOver, found }: LogCheckOptions,
+  { log, shards, effects, owners, isLingerOver, found }: LogCheckOptions,
   counts: LogCounts,
 ): Promise<void> {
   const epochs = new Map(
@@ -77,13 +65,10 @@ async function checkLog(
   await store.open();
   let [last, epoch] = [0, 0];
   for (;;) {
-    const { rows } = await client.query<LogRow>(
-      "SELECT seq, epoch, batch FROM heddle.log WHERE shard = $1 AND seq > $2 ORDER BY seq LIMIT $3",
-      [shard, last, PAGE],
-    );
-    for (const row of rows) {
-      const [seq, by] = [Number(row.seq), Number(row.epoch)];
-      const ops = unpackWriteBatch(row.batch);
+    const entries = await log.read(shard, last + 1, PAGE);
+    if (entries.length === 0) break;
+    for (const { seq, epoch: by, batch } of entries) {
+      const ops = unpackWriteBatch(batch);
       counts.entries++;
       if (seq !== last + 1)
         found({ invariant: "log", message: `shard ${shard}: entry ${seq} follows ${last}`, evidence: {} });
@@ -105,7 +90,6 @@ async function checkLog(
       if (ops.length > 0) await store.batch(ops, { sync: false });
       last = seq;
     }
-    if (rows.length < PAGE) break;
   }
   const whole = await look(store);
   for (const violation of [
