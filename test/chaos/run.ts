@@ -106,7 +106,7 @@ async function breakCluster(): Promise<readonly Violation[]> {
   process.stdout.write(
     `\nseed ${seed}: ${caused} faults, ${outcome.operations} operations and ${outcome.lost} cut short, ${outcome.runs} runs acknowledged ` +
       `(${outcome.stateless} without a thread), ${outcome.events} events received, ${outcome.machineEvents} events sent to machines; ` +
-      `${outcome.entries} entries in the logs, ${outcome.takeovers} takeovers, ${outcome.begunAgain} tasks begun again; all shards served ` +
+      `${outcome.entries} entries in the logs, ${outcome.takeovers} takeovers, ${outcome.begunAgain} tasks begun again, ${outcome.copies} databases of nodes compared; all shards served ` +
       `${sorted[Math.floor(sorted.length / 2)]} ms after a fault (median), ${sorted.at(-1)} ms at most; ${outcome.violations.length} violations` +
       `${outcome.directory === undefined ? "" : `; kept: ${outcome.directory}`}\n`,
   );

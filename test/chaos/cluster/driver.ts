@@ -1,10 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../../bench/ports.ts";
+import { shardDirectory } from "../../../src/cli/shard-directories.ts";
 import { systemScheduler } from "../../../src/platform/scheduler.ts";
 import { findClusterDatabase } from "../../../src/postgres/cluster-database.ts";
+import { LevelDbKeyValueStore } from "../../../src/storage/leveldb-key-value-store.ts";
 import { compile, type Program } from "../../fixtures/compile.ts";
 import { type PostgresServer, startPostgres, urlOf } from "../../postgres/postgres-server.ts";
 import { Client } from "../client.ts";
@@ -17,7 +19,7 @@ import { verify } from "../verify.ts";
 import { verifyStateless, verifyStatelessWebhooks } from "../verify-stateless.ts";
 import { WebhookReceiver } from "../webhook-receiver.ts";
 import { causeFault, type FaultName } from "./faults.ts";
-import { checkLogs, type LogCounts } from "./log-check.ts";
+import { checkLogs, type LocalCopy, type LogCounts } from "./log-check.ts";
 import { Network } from "./network.ts";
 import { nodeHost } from "./node-hosts.ts";
 import { NodeProcess, readOwners } from "./node-process.ts";
@@ -112,7 +114,7 @@ class ClusterDriver {
   readonly #seen = new Set<string>();
   readonly #faults = new Map<string, number>();
   readonly #recoveries: number[] = [];
-  #counts: LogCounts = { entries: 0, takeovers: 0, begunAgain: 0 };
+  #counts: LogCounts = { entries: 0, takeovers: 0, begunAgain: 0, copies: 0 };
   #operations = 0;
   #lost = 0;
 
@@ -175,12 +177,26 @@ class ClusterDriver {
     this.#counts = await checkLogs({
       log: database.log,
       shards: SHARDS,
+      copiesOf: (shard) => this.#copiesOf(shard),
       effects: this.#effects.all,
       owners: readOwners(this.#owners),
       isLingerOver: linger,
       found: this.#found,
     });
     await database.close();
+  }
+
+  /** Opens the databases of a shard that the nodes, which have ended, have in their directories. */
+  async #copiesOf(shard: number): Promise<LocalCopy[]> {
+    const copies: LocalCopy[] = [];
+    for (let node = 0; node < NODES; node++) {
+      const directory = join(shardDirectory(join(this.#directory, `node-${node}`), shard), "level");
+      if (!existsSync(directory)) continue;
+      const store = new LevelDbKeyValueStore(directory, true);
+      await store.open();
+      copies.push({ node: `n${node}`, store });
+    }
+    return copies;
   }
 
   async end(): Promise<void> {

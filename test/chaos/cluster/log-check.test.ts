@@ -7,7 +7,9 @@ import { packWriteBatch } from "../../../src/codec/value-encoding.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { systemRandom } from "../../../src/platform/random.ts";
 import { systemScheduler } from "../../../src/platform/scheduler.ts";
-import type { LogEntry } from "../../../src/ports/shard-log.ts";
+import type { KeyValueStore, WriteOperation } from "../../../src/ports/key-value-store.ts";
+import type { LogEntry, ShardLog } from "../../../src/ports/shard-log.ts";
+import { LogApplier } from "../../../src/replication/log-applier.ts";
 import { MemoryShardLog } from "../../../src/replication/memory-shard-log.ts";
 import { ReplicatedKeyValueStore } from "../../../src/replication/replicated-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
@@ -45,12 +47,17 @@ beforeAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-async function violationsIn(all: readonly LogEntry[], begun: readonly Effect[]): Promise<string[]> {
+async function violationsIn(
+  all: readonly LogEntry[],
+  begun: readonly Effect[],
+  copies: readonly KeyValueStore[] = [],
+): Promise<string[]> {
   const found: Violation[] = [];
   const owner = { node: 0, parent: 1, shard: 0 };
   await checkLogs({
     log: { read: async (_, from) => all.filter((_entry, i) => i >= from - 1) },
     shards: 1,
+    copiesOf: async () => copies.map((store, i) => ({ node: `n${i}`, store })),
     effects: begun,
     owners: [
       { ...owner, pid: FIRST, epoch: 1 },
@@ -115,6 +122,26 @@ test("a task that begins again is found if its result was in the log, and only t
     ...early.slice(1).map((entry) => ({ ...entry, seq: entry.seq + 1 })),
   ];
   expect(await violationsIn(shifted, again)).toEqual([]);
+});
+
+test("a database of a node that has less than the log is in order; one that differs at its position, or has more, is found", async () => {
+  const copyAt = async (seq: number, extra: readonly WriteOperation[] = []) => {
+    const store = new MemoryKeyValueStore();
+    await store.open();
+    const log = { read: async (_: number, from: number) => entries.slice(from - 1, seq) };
+    const applier = new LogApplier(store, log as unknown as ShardLog, 0);
+    await applier.catchUp();
+    if (extra.length > 0) await store.batch(extra, { sync: false });
+    return store;
+  };
+  const stray = [{ key: "stray", value: Buffer.of(1) }];
+  const ahead = await copyAt(entries.length);
+  await new LogApplier(ahead, {} as unknown as ShardLog, 0).apply(entries.length + 1, 1, stray);
+  const copies = [await copyAt(2), await copyAt(entries.length), await copyAt(3, stray), ahead];
+  expect(await violationsIn(entries, effects, copies)).toEqual([
+    "zombie: shard 0: the database of node n2 at entry 3 is not what the log makes",
+    `zombie: shard 0: node n3 has entry ${entries.length + 1}, and the log ends at ${entries.length}`,
+  ]);
 });
 
 test("effects of a process that has lost its shard count as before those of the next owner", async () => {

@@ -1,7 +1,9 @@
 import { unpackWriteBatch } from "../../../src/codec/value-encoding.ts";
 import { shardOf } from "../../../src/model/shard-of.ts";
 import { noFailpoints } from "../../../src/ports/failpoints.ts";
+import type { KeyValueStore } from "../../../src/ports/key-value-store.ts";
 import type { ShardLog } from "../../../src/ports/shard-log.ts";
+import { APPLIED_KEY, decodePosition } from "../../../src/replication/log-applier.ts";
 import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
 import { openStorage } from "../../../src/storage/open-storage.ts";
 import { storedResults, recordsGrow } from "../checkers/machines.ts";
@@ -22,6 +24,8 @@ export interface LogCheckOptions {
   /** It has been trimmed nowhere. */
   readonly log: Pick<ShardLog, "read">;
   readonly shards: number;
+  /** Opens what the nodes have of a shard in their own directories. They are closed after the check. */
+  copiesOf(shard: number): Promise<readonly LocalCopy[]>;
   readonly effects: readonly Effect[];
   readonly owners: readonly OwnerLine[];
   /** Whether the time is over for which threads of runs without a thread are kept. */
@@ -29,26 +33,34 @@ export interface LogCheckOptions {
   readonly found: (violation: Violation) => void;
 }
 
+/** The database of a shard in the directory of a node. */
+export interface LocalCopy {
+  readonly node: string;
+  readonly store: KeyValueStore;
+}
+
 export interface LogCounts {
   entries: number;
   takeovers: number;
   /** Tasks that were begun by several owners of a shard. Each was looked up in the log. */
   begunAgain: number;
+  /** Databases of nodes that were compared with the log. */
+  copies: number;
 }
 
 /**
  * Reads the whole log of each shard, and checks what each takeover found: no entry of a former owner comes after it, and no task begins again
- * whose result the log had by then. What the whole log makes has to agree with itself.
+ * whose result the log had by then. The nodes' own databases have to be what the log makes up to their positions. What the whole log makes has to agree with itself.
  */
 export async function checkLogs(options: LogCheckOptions): Promise<LogCounts> {
-  const counts = { entries: 0, takeovers: 0, begunAgain: 0 };
+  const counts = { entries: 0, takeovers: 0, begunAgain: 0, copies: 0 };
   for (let shard = 0; shard < options.shards; shard++) await checkLog(shard, options, counts);
   return counts;
 }
 
 async function checkLog(
   shard: number,
-  { log, shards, effects, owners, isLingerOver, found }: LogCheckOptions,
+  { log, shards, effects, owners, isLingerOver, found, copiesOf }: LogCheckOptions,
   counts: LogCounts,
 ): Promise<void> {
   const epochs = new Map(
@@ -63,6 +75,12 @@ async function checkLog(
   for (const violation of oneRunAtATime(own.map(({ effect }) => effect))) found(violation);
   const store = new MemoryKeyValueStore();
   await store.open();
+  const copies = await Promise.all(
+    (await copiesOf(shard)).map(async (copy) => {
+      const position = await copy.store.get(APPLIED_KEY);
+      return { ...copy, position: position === undefined ? [0, 0] : decodePosition(position) };
+    }),
+  );
   let [last, epoch] = [0, 0];
   for (;;) {
     const entries = await log.read(shard, last + 1, PAGE);
@@ -89,7 +107,17 @@ async function checkLog(
       }
       if (ops.length > 0) await store.batch(ops, { sync: false });
       last = seq;
+      for (const copy of copies) if (copy.position[0] === seq) await compareCopy(copy);
     }
+  }
+  for (const { node, position, store: local } of copies) {
+    if ((position[0] ?? 0) > last)
+      found({
+        invariant: "zombie",
+        message: `shard ${shard}: node ${node} has entry ${position[0]}, and the log ends at ${last}`,
+        evidence: {},
+      });
+    await local.close();
   }
   const whole = await look(store);
   for (const violation of [
@@ -100,6 +128,23 @@ async function checkLog(
     ...(isLingerOver ? nothingHiddenIsLeft(whole) : []),
   ]) {
     found(violation);
+  }
+
+  /** Checks that a node has stored what the log says up to its position, and nothing else. */
+  async function compareCopy({ node, position, store: local }: (typeof copies)[number]): Promise<void> {
+    counts.copies++;
+    const [have, due] = [await contentsOf(local), await contentsOf(store)];
+    have.delete(APPLIED_KEY);
+    const differing = [...new Set([...have.keys(), ...due.keys()])].filter((key) => {
+      const [one, other] = [have.get(key), due.get(key)];
+      return one === undefined || other === undefined || !one.equals(other);
+    });
+    if (position[1] === epoch && differing.length === 0) return;
+    found({
+      invariant: "zombie",
+      message: `shard ${shard}: the database of node ${node} at entry ${position[0]} is not what the log makes`,
+      evidence: { epoch, position, differing: differing.slice(0, 10) },
+    });
   }
 
   /** Checks that the owner with this epoch, and later ones, begin nothing again whose result is in the store. */
@@ -135,13 +180,21 @@ async function checkLog(
   }
 }
 
+async function contentsOf(store: KeyValueStore): Promise<Map<string, Buffer>> {
+  const contents = new Map<string, Buffer>();
+  for await (const [key, value] of store.entries(EVERYTHING)) contents.set(key, value);
+  return contents;
+}
+
 /** Reads a copy of the store, because opening a storage may write. */
 async function look(store: MemoryKeyValueStore, only?: ReadonlySet<string>): Promise<Snapshot> {
   const copy = new MemoryKeyValueStore();
   await copy.open();
-  const ops: { readonly key: string; readonly value: Buffer }[] = [];
-  for await (const [key, value] of store.entries(EVERYTHING)) ops.push({ key, value });
-  await copy.batch(ops, { sync: false });
+  const contents = await contentsOf(store);
+  await copy.batch(
+    [...contents].map(([key, value]) => ({ key, value })),
+    { sync: false },
+  );
   const storage = await openStorage(
     { kind: "key-value", store: copy },
     {
