@@ -32,6 +32,10 @@ export class NodeProcess {
 
   constructor(setup: NodeSetup) {
     this.#setup = setup;
+    // Its processes have a group of their own, which would survive the driver.
+    process.once("exit", () => {
+      if (this.ended === undefined) this.signal("SIGKILL");
+    });
   }
 
   get port(): number {

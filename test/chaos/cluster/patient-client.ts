@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, ConnectionLost, type Answer, type StreamEnd } from "../client.ts";
+import { Client, ConnectionLost, type Answer, type Frame, type StreamEnd } from "../client.ts";
 
 /** Milliseconds for which requests are sent again while a shard moves. */
 const PATIENCE = 30_000;
 const PAUSE = 100;
 
-/** A client that sends a request again that was refused because a shard has no owner at the moment. */
+/** A client that sends a request again that was refused because a shard has no owner at the moment, and goes on with a broken stream. */
 export class PatientClient extends Client {
   override async json(...request: Parameters<Client["json"]>): Promise<Answer> {
     const until = performance.now() + PATIENCE;
@@ -21,11 +21,20 @@ export class PatientClient extends Client {
     }
   }
 
+  /** A stream that is read and breaks goes on after the last event, as in the SDKs: its process may have handed its shard over. */
   override async stream(...request: Parameters<Client["stream"]>): Promise<StreamEnd> {
+    const [method, path, body, headers, onHead, onFrame, signal] = request;
     const until = performance.now() + PATIENCE;
+    let after = headers["last-event-id"];
+    const take = (frame: Frame) => {
+      after = String(frame.id);
+      onFrame(frame);
+    };
     for (;;) {
-      const end = await super.stream(...request);
-      if (end.status !== 503 || performance.now() > until) return end;
+      const from = after === undefined ? headers : { ...headers, "last-event-id": after };
+      const end = await super.stream(method, path, body, from, onHead, take, signal);
+      const isOver = end.status !== 503 && (end.how !== "cut" || method !== "GET");
+      if (isOver || performance.now() > until) return end;
       await sleep(PAUSE);
     }
   }
