@@ -40,14 +40,20 @@ interface Asked {
 
 /** A plain client of one server: no retries but of requests on connections that were closed while idle, no hidden behaviour, no timeouts except its own. */
 export class Client {
-  readonly #port: number;
+  readonly #port: () => number;
+  readonly #isOfCluster: boolean;
   // Idle connections are closed before the server does it, or a request might come on one that is closed already.
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 512, timeout: IDLE });
   /** Requests that were answered when they were sent again, because their connection had been closed while it was idle. */
   repeated = 0;
 
-  constructor(port: number) {
-    this.#port = port;
+  /**
+   * `port`: a function returns the port for each request. This is the client of a cluster: it sends only reads again, because a request may
+   * have been carried out in another process than the one that has ended.
+   */
+  constructor(port: number | (() => number)) {
+    this.#isOfCluster = typeof port !== "number";
+    this.#port = typeof port === "number" ? () => port : port;
   }
 
   close(): void {
@@ -116,7 +122,7 @@ export class Client {
 
   /** The same over a WebSocket: each message as its equivalent server-sent event. Never rejects. */
   mirror(path: string, onFrame: (frame: Frame) => void): Promise<StreamEnd> {
-    const socket = new WebSocket(`ws://127.0.0.1:${this.#port}${path}`);
+    const socket = new WebSocket(`ws://127.0.0.1:${this.#port()}${path}`);
     socket.on("message", (bytes: Buffer) => onFrame(frameOf(bytes.toString())));
     // A close event follows.
     socket.on("error", () => undefined);
@@ -138,6 +144,7 @@ export class Client {
       return await this.#sendOnce(asked);
     } catch (error) {
       if (!(error instanceof ConnectionLost) || !error.wasIdle) throw error;
+      if (this.#isOfCluster && asked.method !== "GET") throw error;
       const response = await this.#sendOnce(asked);
       this.repeated++;
       return response;
@@ -150,7 +157,7 @@ export class Client {
       const outgoing = request(
         {
           host: "127.0.0.1",
-          port: this.#port,
+          port: this.#port(),
           method,
           path,
           agent: this.#agent,
@@ -168,6 +175,7 @@ export class Client {
       outgoing.on("timeout", () => outgoing.destroy(new Error("silent for 30 s")));
       outgoing.on("error", (error: NodeJS.ErrnoException) => {
         const lost = new ConnectionLost(error.message, { cause: error });
+        if (!outgoing.reusedSocket) lost.message += ", on a new connection";
         lost.wasIdle = outgoing.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
         reject(lost);
       });

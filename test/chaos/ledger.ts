@@ -73,6 +73,12 @@ export interface Violation {
   readonly evidence: unknown;
 }
 
+/** The time from the beginning of a fault in a cluster until all shards are served again. */
+interface FaultSpan {
+  readonly from: number;
+  until: number;
+}
+
 /** The number of attempts after which a run is given up. */
 const ATTEMPTS = 3;
 
@@ -89,7 +95,15 @@ export class Ledger {
   readonly kills: number[] = [];
   /** The times of the graceful stops. */
   readonly stops: number[] = [];
+  /** Faults in a cluster, whose other processes go on. */
+  readonly faults: FaultSpan[] = [];
+  /** Whether shards move from process to process: then a run that is bound to its client may be cut at any time. */
+  readonly isOfCluster: boolean;
   readonly #began = performance.now();
+
+  constructor({ isOfCluster = false } = {}) {
+    this.isOfCluster = isOfCluster;
+  }
 
   #events = 0;
   #marks = 0;
@@ -164,8 +178,13 @@ export class Ledger {
 
   /** The server is dead: requests that it has not admitted by now are never admitted. */
   gone(how: "killed" | "stopped"): void {
+    (how === "killed" ? this.kills : this.stops).push(this.now());
+    this.settle();
+  }
+
+  /** No request is under way: those without an answer are never admitted from now on. */
+  settle(): void {
     const now = this.now();
-    (how === "killed" ? this.kills : this.stops).push(now);
     for (const disturbances of this.#disturbances.values()) {
       for (const disturbance of disturbances) {
         if (disturbance.until === Number.POSITIVE_INFINITY) disturbance.until = now;
@@ -184,6 +203,7 @@ export class Ledger {
 
   /** Checks whether this run may have been stopped before its end. */
   mayBeCut(entry: RunEntry | StatelessRunEntry): boolean {
+    if (entry.bound && this.isOfCluster) return true;
     const cuts = "last" in entry ? [...this.kills, ...this.stops] : this.stops;
     if (entry.bound && this.#among(cuts, entry) > 0) return true;
     return this.#disturbed(entry, ["rollback", "interrupt"]);
@@ -195,7 +215,9 @@ export class Ledger {
    */
   mayFail(entry: RunEntry): boolean {
     if (entry.what === "resume") return true;
-    return this.#among(this.kills, entry) >= ATTEMPTS;
+    const { sent, ended = Number.POSITIVE_INFINITY } = entry;
+    const faults = this.faults.filter(({ from, until }) => from <= ended && until >= sent);
+    return this.#among(this.kills, entry) + faults.length >= ATTEMPTS;
   }
 
   /** Returns how many of these moments fall into the run's time. */

@@ -26,6 +26,8 @@ const MIX = {
 export interface LoadDeps extends RunRequestsDeps {
   /** The number of threads to choose from. */
   readonly threads: number;
+  /** Called when an action was cut short by a lost connection, and goes on with the next one. Absent: that is a fault. */
+  readonly onLost?: () => void;
 }
 
 /** Clients that perform a mix of actions on a few threads until they are stopped, and record everything. */
@@ -70,6 +72,11 @@ export class Load {
       } catch (error) {
         if (!(error instanceof ConnectionLost)) throw error;
         if (this.#requests.over) return;
+        if (this.#deps.onLost !== undefined) {
+          this.#deps.onLost();
+          await sleep(dice.between(5, 50));
+          continue;
+        }
         // The server may be down for a reason of its own; the driver detects that.
         report({
           invariant: "connection",

@@ -27,6 +27,8 @@ export interface RunRequestsDeps {
   /** The URL of the webhook receiver. */
   readonly hook: string;
   readonly report: (violation: Violation) => void;
+  /** Whether faults may come at any time, after which requests are refused with 503. */
+  readonly mayBeRefused?: boolean;
 }
 
 /** Statuses that a client may get for a badly timed request. Any other status is a fault, above all 5xx. */
@@ -206,7 +208,7 @@ export class RunRequests {
   #fine(answer: Answer, what: string): void {
     if (FINE.has(answer.status)) return;
     // The server refuses the request because it is stopping.
-    if (answer.status === 503 && this.#over) return;
+    if (answer.status === 503 && (this.#over || this.#deps.mayBeRefused === true)) return;
     // No question is pending any more, or other questions are.
     if (answer.status === 422 && what.endsWith("(resume)")) return;
     this.#deps.report({

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,8 @@ export interface PostgresServer {
   readonly port: number;
   readonly url: string;
   stop(): Promise<void>;
+  /** Ends all its processes at once, without a checkpoint, as `pg_ctl stop -m immediate` does: the next start recovers. */
+  stopAtOnce(): Promise<void>;
   start(): Promise<void>;
   /** Stops it, and deletes its data. */
   remove(): Promise<void>;
@@ -42,6 +44,11 @@ export async function startPostgres(
     port,
     url: urlOf(port),
     stop: () => server.stop(),
+    stopAtOnce: async () => {
+      const [pid] = readFileSync(join(home, "postmaster.pid"), "utf8").split("\n");
+      process.kill(Number(pid), "SIGQUIT");
+      await server.stop();
+    },
     start: () => server.start(),
     remove: async () => {
       await server.stop();

@@ -28,7 +28,7 @@ export function goneWhenDone(
         evidence: { entry, effects: own },
       });
     }
-    if (entry.bound && new Set(own.map(({ pid }) => pid)).size > 1) {
+    if (entry.bound && !ledger.isOfCluster && new Set(own.map(({ pid }) => pid)).size > 1) {
       found.push({
         invariant: "I10",
         message: `run ${entry.run} went on after the server had died, though its client is gone`,
