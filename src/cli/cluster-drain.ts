@@ -1,5 +1,10 @@
 import { checkClusterSecret, deriveClusterKeys } from "../access/cluster-keys.ts";
-import { canAnotherNodeTakeShards, checkSameSecret, isReady, nodeNameOf } from "../cluster/node-info.ts";
+import {
+  canAnotherNodeTakeShards,
+  checkSameSecret,
+  isReady,
+  nodeNameOf,
+} from "../cluster/cluster-node-info.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";

@@ -5,9 +5,9 @@ import {
   canTakeShards,
   checkSameSecret,
   isServed,
-  type NodeInfo,
+  type ClusterNodeInfo,
   shardAddressesOf,
-} from "../cluster/node-info.ts";
+} from "../cluster/cluster-node-info.ts";
 import { ShardLeases } from "../cluster/shard-leases.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -21,7 +21,7 @@ import { type ClusterDatabase, DEFAULT_LEASE_MS, openClusterDatabase } from "../
 import type { ClusterUpdate, ClusterDatabaseLocation } from "./cluster-child.ts";
 import {
   FIRST_RESTART_DELAY_MS,
-  HangDetector,
+  ProcessWatchdogs,
   nextRestartDelay,
   restartDelayAfterEnd,
   type ShardChild,
@@ -83,7 +83,7 @@ const ANY_HOST: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 export class ClusterNodeProcesses {
   readonly #database: ClusterDatabase;
   readonly #logger: Logger;
-  readonly #hangs: HangDetector;
+  readonly #watchdogs: ProcessWatchdogs;
   readonly #leases: ShardLeases;
   readonly #task: (shard: number | undefined, epoch: number) => ShardTask;
   readonly #children = new Map<number, NodeChild>();
@@ -109,7 +109,7 @@ export class ClusterNodeProcesses {
     const { snapshotBytes } = cluster;
     this.#database = database;
     this.#logger = logger;
-    this.#hangs = new HangDetector(options);
+    this.#watchdogs = new ProcessWatchdogs(options);
     const key = Buffer.from(keys.connections).toString("hex");
     const place = {
       url,
@@ -128,7 +128,7 @@ export class ClusterNodeProcesses {
       cluster: { ...place, epoch },
     });
     this.#id = `${name}/${Buffer.from(systemRandom().bytes(8)).toString("hex")}`;
-    const info = (): NodeInfo => ({ url: this.#url, host, ports: this.#ports(), check: keys.check });
+    const info = (): ClusterNodeInfo => ({ url: this.#url, host, ports: this.#ports(), check: keys.check });
     this.#leases = new ShardLeases({
       membership: database.membership,
       shards: database.shards,
@@ -254,7 +254,7 @@ export class ClusterNodeProcesses {
     if (this.#forwarding !== undefined) yield this.#forwarding;
   }
 
-  #ports(): NodeInfo["ports"] {
+  #ports(): ClusterNodeInfo["ports"] {
     return Object.fromEntries(
       [...this.#children].flatMap(([shard, { peer }]) =>
         peer !== undefined && "port" in peer ? [[shard, peer.port]] : [],
@@ -266,7 +266,7 @@ export class ClusterNodeProcesses {
   #serve({ shard, epoch }: ShardLease, delay: number): void {
     if (this.#isStopping) return;
     let readyAt: number | undefined;
-    const child: NodeChild = startShardProcess(this.#task(shard, epoch), this.#hangs);
+    const child: NodeChild = startShardProcess(this.#task(shard, epoch), this.#watchdogs);
     this.#children.set(shard, child);
     send(child, this.#news);
     child.started.then(
@@ -324,7 +324,7 @@ export class ClusterNodeProcesses {
 
   /** Starts the process that forwards requests to the nodes that have shards. */
   #forward(): void {
-    const child = startShardProcess(this.#task(undefined, 0), this.#hangs);
+    const child = startShardProcess(this.#task(undefined, 0), this.#watchdogs);
     this.#forwarding = child;
     child.started.catch((cause: unknown) => {
       if (this.#isOpen && !this.#isStopping)

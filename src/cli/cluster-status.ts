@@ -1,4 +1,4 @@
-import { nodeNameOf, parseNodeInfo } from "../cluster/node-info.ts";
+import { nodeNameOf, parseClusterNodeInfo } from "../cluster/cluster-node-info.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { ShardSnapshot } from "../ports/shard-snapshots.ts";
@@ -19,7 +19,7 @@ export async function showClusterStatus(
     say(`Cluster ${database.id}: ${database.shards} shards, ${nodes.length} nodes`);
     for (const { id, address, isDraining } of nodes) {
       const draining = isDraining ? ", draining" : "";
-      say(`  node ${nodeNameOf(id)} at ${parseNodeInfo(address).url || "(starting)"}${draining}`);
+      say(`  node ${nodeNameOf(id)} at ${parseClusterNodeInfo(address).url || "(starting)"}${draining}`);
     }
     let free = 0;
     for (let shard = 0; shard < database.shards; shard++) {

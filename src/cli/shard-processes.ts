@@ -109,7 +109,7 @@ export interface ShardChild {
 }
 
 /** Kills child processes that hang. */
-export class HangDetector {
+export class ProcessWatchdogs {
   readonly #limitMs: number;
   readonly #logger: Logger;
   readonly #watchdogs = new Map<ChildProcess, ProcessWatchdog>();
@@ -151,7 +151,7 @@ export class HangDetector {
 }
 
 /** Starts a child process. Once it accepts requests, it is killed if it hangs, and ends as if it had crashed. */
-export function startShardProcess(task: ShardTask, hangs: HangDetector): ShardChild {
+export function startShardProcess(task: ShardTask, watchdogs: ProcessWatchdogs): ShardChild {
   const child = fork(process.argv[1] as string, process.argv.slice(2), {
     env: { ...process.env, [TASK_VARIABLE]: JSON.stringify(task) },
   });
@@ -167,7 +167,7 @@ export function startShardProcess(task: ShardTask, hangs: HangDetector): ShardCh
     child.once("error", reject);
   });
   started.then(
-    () => hangs.watch(child, task.number),
+    () => watchdogs.watch(child, task.number),
     () => undefined,
   );
   return { process: child, started };
@@ -191,7 +191,7 @@ export function createUnixNetwork(sockets: string, number: number | undefined): 
 /** Starts the processes of a server, one for each shard, and restarts a process that has ended. */
 export class ShardProcesses {
   readonly #task: Omit<ShardTask, "number" | "sockets">;
-  readonly #hangs: HangDetector;
+  readonly #watchdogs: ProcessWatchdogs;
   readonly #logger: Logger;
   readonly #sockets = mkdtempSync(join(tmpdir(), "heddle-"));
   readonly #children = new Map<number, ChildProcess>();
@@ -207,7 +207,7 @@ export class ShardProcesses {
     options: { readonly hangLimitMs: number; readonly logger: Logger },
   ) {
     this.#task = task;
-    this.#hangs = new HangDetector(options);
+    this.#watchdogs = new ProcessWatchdogs(options);
     this.#logger = options.logger;
     process.once("exit", () => rmSync(this.#sockets, { recursive: true, force: true }));
   }
@@ -232,7 +232,7 @@ export class ShardProcesses {
 
   /** Starts the process of a shard. Once it accepts requests, it is restarted when it ends. */
   async #startKept(number: number, delay: number): Promise<ReadyMessage> {
-    const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets }, this.#hangs);
+    const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets }, this.#watchdogs);
     this.#children.set(number, child.process);
     const started = await child.started;
     this.#keep(number, delay);

@@ -1,6 +1,6 @@
 import { shardOf } from "../model/shard-of.ts";
 import type { ClusterMember, ClusterView } from "../ports/membership.ts";
-import { nodeNameOf } from "./node-info.ts";
+import { nodeNameOf } from "./cluster-node-info.ts";
 
 /** What {@link nextMove} needs to know besides a view of the cluster. */
 export interface PlacementRules {

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { ApiKeyRequired, RequestError, type RequestFieldError } from "./api-errors.ts";
-import { answerNewTabs, noteKey, requestKeyOfOtherTab } from "./key-sharing.ts";
+import { answerNewTabs, noteKey, requestKeyOfOtherTab } from "./api-key-sharing.ts";
 import { StoredText } from "./stored-text.ts";
 
 /** Requests to the server of this page. URLs are relative, because the server may run below a path prefix. */

@@ -1,7 +1,7 @@
 import type { Membership } from "../ports/membership.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
 import type { ShardSnapshots } from "../ports/shard-snapshots.ts";
-import { type ClusterIdentity, openExistingSchema, openSchema } from "./cluster-schema.ts";
+import { type ClusterIdentity, openExistingClusterSchema, openSchema } from "./cluster-schema.ts";
 import { PostgresConnections, type PostgresDeps, type PostgresOptions } from "./postgres-connections.ts";
 import { PostgresMembership } from "./postgres-membership.ts";
 import { PostgresShardLog } from "./postgres-shard-log.ts";
@@ -47,7 +47,7 @@ export function openClusterDatabase(options: ClusterOptions, deps: PostgresDeps)
 export const findClusterDatabase = (
   options: Omit<ClusterOptions, "shards">,
   deps: PostgresDeps,
-): Promise<ClusterDatabase> => open(options, deps, openExistingSchema);
+): Promise<ClusterDatabase> => open(options, deps, openExistingClusterSchema);
 
 async function open(
   options: ClusterOptions,

@@ -50,7 +50,7 @@ export async function openSchema(
  * Like {@link openSchema}, but creates nothing.
  * @throws ServiceError also `config.invalid` if the database contains no cluster in this schema
  */
-export async function openExistingSchema(
+export async function openExistingClusterSchema(
   connections: PostgresConnections,
   schema: string,
 ): Promise<ClusterIdentity> {

@@ -18,7 +18,7 @@ export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFra
 };
 
 /** The close frame for a client whose socket is still open when the server stops. */
-export const STOPPING_CLOSE: CloseFrame = [1012, "The server is stopping; connect again"];
+export const SERVER_STOPPING_CLOSE: CloseFrame = [1012, "The server is stopping; connect again"];
 
 /** The close frame for a client that sends commands but does not read the answers. */
 export const TOO_MANY_COMMANDS_CLOSE: CloseFrame = [1008, "Too many commands whose answers were not taken"];

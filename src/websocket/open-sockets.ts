@@ -1,5 +1,5 @@
 import type { Socket } from "../ports/transport.ts";
-import { STOPPING_CLOSE } from "./close-codes.ts";
+import { SERVER_STOPPING_CLOSE } from "./close-codes.ts";
 
 /** The open sockets of a server. */
 export class OpenSockets {
@@ -26,6 +26,6 @@ export class OpenSockets {
    * otherwise, and clients could not tell that from a failure.
    */
   closeAll(): void {
-    for (const socket of this.#all) socket.close(...STOPPING_CLOSE);
+    for (const socket of this.#all) socket.close(...SERVER_STOPPING_CLOSE);
   }
 }

@@ -54,31 +54,39 @@ const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {
  */
 export async function snapshot(data: string, copy: string, only?: ReadonlySet<string>): Promise<Snapshot> {
   cpSync(data, copy, { recursive: true });
-  const storage = await openStorage(
-    { kind: "level", directory: copy },
-    {
-      scheduler: {
-        soon: (task) => void setImmediate(task),
-        after: (ms, task) => {
-          const timer = setTimeout(task, ms).unref();
-          return () => clearTimeout(timer);
-        },
-      },
-      clock: { now: () => Date.now(), mono: () => performance.now() },
-      failpoints: noFailpoints,
-      logger: silent,
-    },
-  );
   try {
-    return await readAll(storage.journal, storage.catalog, only);
+    return await readStorage({ kind: "level", directory: copy }, only);
   } finally {
-    await storage.close();
     rmSync(copy, { recursive: true, force: true });
   }
 }
 
+/** Opens a storage, which may write to it, and reads it. */
+export async function readStorage(
+  location: Parameters<typeof openStorage>[0],
+  only?: ReadonlySet<string>,
+): Promise<Snapshot> {
+  const storage = await openStorage(location, {
+    scheduler: {
+      soon: (task) => void setImmediate(task),
+      after: (ms, task) => {
+        const timer = setTimeout(task, ms).unref();
+        return () => clearTimeout(timer);
+      },
+    },
+    clock: { now: () => Date.now(), mono: () => performance.now() },
+    failpoints: noFailpoints,
+    logger: silent,
+  });
+  try {
+    return await readAll(storage.journal, storage.catalog, only);
+  } finally {
+    await storage.close();
+  }
+}
+
 /** The same for an open storage. `only`: the threads to read, in addition to hidden ones; without it, all. */
-export async function readAll(
+async function readAll(
   journal: Journal,
   catalog: Catalog,
   only?: ReadonlySet<string>,

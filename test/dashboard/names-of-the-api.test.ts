@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { REQUESTED_STREAM_MODES } from "../../src/dashboard/api/stream-modes.ts";
-import { STRATEGY_CHOICES } from "../../src/dashboard/threads/strategy-choices.ts";
+import { MULTITASK_STRATEGY_OPTIONS } from "../../src/dashboard/threads/multitask-strategy-options.ts";
 import { multitaskStrategies, type StreamMode, streamModes } from "../../src/model/run.ts";
 
 /** The dashboard imports nothing of the server, so the names that it has of its own are compared here. */
@@ -20,6 +20,6 @@ test("the dashboard requests every stream mode, or has a reason not to", () => {
 });
 
 test("the dashboard offers every multitask strategy", () => {
-  const offered = STRATEGY_CHOICES.map(([name]) => name);
+  const offered = MULTITASK_STRATEGY_OPTIONS.map(([name]) => name);
   expect(offered.toSorted()).toEqual([...multitaskStrategies].toSorted());
 });

@@ -15,7 +15,7 @@ import {
   answerRefusalOf,
   findAnsweringRun,
   readPendingQuestions,
-  refusalWithText,
+  answerRefusalFromText,
   sendAnswers,
   waitForAnswerOutcome,
 } from "../live/answer-requests.ts";
@@ -355,7 +355,10 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
   const [isDeleted, setDeleted] = useState(false);
   const [isSending, setSending] = useState(false);
   const questions = useResource(() => readPendingQuestions(id, [question.id]), [id]);
-  const refusal = useMemo(() => refusalWithText(questions.value?.refusalText ?? null), [questions.value]);
+  const refusal = useMemo(
+    () => answerRefusalFromText(questions.value?.refusalText ?? null),
+    [questions.value],
+  );
   useEffect(() => {
     if (!isGone || isSending || isDeleted || refused !== null) return;
     const check = async () => {
@@ -384,7 +387,7 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
         const asked = [{ ...question, response_schema }];
         // If the run cannot be read, the answer was sent all the same.
         const outcome = await waitForAnswerOutcome(run, asked).catch(() => null);
-        refusal = refusalWithText(outcome?.refusalText ?? null);
+        refusal = answerRefusalFromText(outcome?.refusalText ?? null);
         if (refusal === null) {
           const link = { text: "Open run", href: runHref(id, run.run_id) };
           if (outcome?.hasFailed === true) showFailure("Answer sent, but the run failed.", link);

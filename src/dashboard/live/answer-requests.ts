@@ -87,7 +87,7 @@ export const isResponseLost = (cause: unknown): boolean =>
     : !(cause instanceof ApiKeyRequired || cause instanceof AlreadyAnsweredError);
 
 /** Returns a refusal of which only the text is known; null if `text` is null. */
-export const refusalWithText = (text: string | null): AnswerRefusalReason | null =>
+export const answerRefusalFromText = (text: string | null): AnswerRefusalReason | null =>
   text === null ? null : { text, faults: [] };
 
 /** Formats a fault as its path and its text. */

@@ -17,7 +17,7 @@ import {
   findAnsweringRun,
   readPendingQuestions,
   isResponseLost,
-  refusalWithText,
+  answerRefusalFromText,
   resumeValueOf,
   sendAnswers,
   waitForAnswerOutcome,
@@ -115,7 +115,10 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
     [key, endedAnswerRun],
   );
   const isCurrent = questions.value?.key === key && questions.value.endedAnswerRun === endedAnswerRun;
-  const readRefusal = useMemo(() => refusalWithText(questions.value?.refusalText ?? null), [questions.value]);
+  const readRefusal = useMemo(
+    () => answerRefusalFromText(questions.value?.refusalText ?? null),
+    [questions.value],
+  );
   // While an answer is being sent, the form gets its refusal from `onAnswer`.
   const refusal = isCurrent && !isSending ? readRefusal : null;
   /** Whether the answer was refused after the form had stopped waiting for that. */
@@ -187,7 +190,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
       setSentAnswer({ number, phase: "checking", runId, question });
       watch.refresh();
       const outcome = await waitForAnswerOutcome(run, answered?.questions ?? []).catch(() => null);
-      refusal = refusalWithText(outcome?.refusalText ?? null);
+      refusal = answerRefusalFromText(outcome?.refusalText ?? null);
     });
     if ((!isSent || refusal !== null) && hasUnsentAnswer) setUnsentAnswer(true);
     const phase = refusal === null ? "running" : "refused";

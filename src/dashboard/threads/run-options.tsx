@@ -5,10 +5,10 @@ import { validateFormValue } from "../components/form-schema.ts";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { SchemaFields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
-import { STRATEGY_CHOICES, type StrategyChoiceName } from "./strategy-choices.ts";
+import { MULTITASK_STRATEGY_OPTIONS, type MultitaskStrategyName } from "./multitask-strategy-options.ts";
 
 export interface RunSettings {
-  readonly strategy: StrategyChoiceName;
+  readonly strategy: MultitaskStrategyName;
   readonly before?: string;
   readonly after?: string;
   readonly config?: JsonRecord;
@@ -96,7 +96,7 @@ export function StrategyChoice({ value, onChange }: StrategyProps) {
         value={value}
         onChange={({ currentTarget }) => onChange(currentTarget.value as RunSettings["strategy"])}
       >
-        {STRATEGY_CHOICES.map(([name, label, what]) => (
+        {MULTITASK_STRATEGY_OPTIONS.map(([name, label, what]) => (
           <option key={name} value={name} title={what} selected={name === value}>
             {label}
           </option>

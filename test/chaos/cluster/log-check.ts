@@ -1,24 +1,21 @@
 import { unpackWriteBatch } from "../../../src/codec/value-encoding.ts";
 import { shardOf } from "../../../src/model/shard-of.ts";
-import { noFailpoints } from "../../../src/ports/failpoints.ts";
 import type { KeyValueStore } from "../../../src/ports/key-value-store.ts";
 import type { ShardLog } from "../../../src/ports/shard-log.ts";
 import { APPLIED_KEY, decodePosition } from "../../../src/replication/log-applier.ts";
 import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
-import { openStorage } from "../../../src/storage/open-storage.ts";
 import { storedResults, recordsGrow } from "../checkers/machines.ts";
 import { finishedTasks, oneRunAtATime } from "../checkers/repeats.ts";
 import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "../checkers/stored.ts";
 import { nothingHiddenIsLeft } from "../checkers/stateless.ts";
 import type { Effect } from "../effects.ts";
 import type { Violation } from "../ledger.ts";
-import { readAll, type Snapshot } from "../snapshot.ts";
+import { readStorage, type Snapshot } from "../snapshot.ts";
 import type { OwnerLine } from "./node-preload.ts";
 
 /** The bytes of entries that are read at once. */
 const PAGE = 4 * 1024 * 1024;
 const EVERYTHING = { gte: "", lt: "\x7f" };
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 export interface LogCheckOptions {
   /** It has been trimmed nowhere. */
@@ -195,24 +192,5 @@ async function look(store: MemoryKeyValueStore, only?: ReadonlySet<string>): Pro
     [...contents].map(([key, value]) => ({ key, value })),
     { sync: false },
   );
-  const storage = await openStorage(
-    { kind: "key-value", store: copy },
-    {
-      scheduler: {
-        soon: (task) => void setImmediate(task),
-        after: (ms, task) => {
-          const timer = setTimeout(task, ms).unref();
-          return () => clearTimeout(timer);
-        },
-      },
-      clock: { now: () => Date.now(), mono: () => performance.now() },
-      failpoints: noFailpoints,
-      logger: silent,
-    },
-  );
-  try {
-    return await readAll(storage.journal, storage.catalog, only);
-  } finally {
-    await storage.close();
-  }
+  return readStorage({ kind: "key-value", store: copy }, only);
 }

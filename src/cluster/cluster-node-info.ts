@@ -3,7 +3,7 @@ import type { ClusterMember, ClusterNode, ClusterView } from "../ports/membershi
 import type { PeerAddress } from "../ports/peers.ts";
 
 /** What a node publishes about itself. It is stored as JSON in the field `address` of a {@link ClusterNode}. */
-export interface NodeInfo {
+export interface ClusterNodeInfo {
   /** The URL of the node for clients; empty until the node accepts requests. */
   readonly url: string;
   /** The host on which the node's processes listen for requests of other nodes. */
@@ -14,7 +14,7 @@ export interface NodeInfo {
   readonly check: string;
 }
 
-export const parseNodeInfo = (text: string): NodeInfo => JSON.parse(text) as NodeInfo;
+export const parseClusterNodeInfo = (text: string): ClusterNodeInfo => JSON.parse(text) as ClusterNodeInfo;
 
 /** The name of a node: its id without the random suffix that makes ids unique. */
 export const nodeNameOf = (id: string): string => id.replace(/\/[^/]*$/, "");
@@ -24,7 +24,7 @@ export const nodeNameOf = (id: string): string => id.replace(/\/[^/]*$/, "");
  * @throws ServiceError `config.invalid` if the secret of a node differs from the secret from which `check` was derived
  */
 export function checkSameSecret(nodes: readonly ClusterNode[], check: string): void {
-  const stranger = nodes.find(({ address }) => parseNodeInfo(address).check !== check);
+  const stranger = nodes.find(({ address }) => parseClusterNodeInfo(address).check !== check);
   if (stranger === undefined) return;
   throw new ServiceError(
     "config.invalid",
@@ -34,7 +34,7 @@ export function checkSameSecret(nodes: readonly ClusterNode[], check: string): v
 }
 
 /** Whether a node accepts requests of clients. */
-export const isReady = ({ address }: ClusterNode): boolean => parseNodeInfo(address).url !== "";
+export const isReady = ({ address }: ClusterNode): boolean => parseClusterNodeInfo(address).url !== "";
 
 /** Whether a node can take shards from other nodes: it accepts requests, and is not draining. */
 export const canTakeShards = (node: ClusterMember): boolean => !node.isDraining && isReady(node);
@@ -47,7 +47,7 @@ export const canAnotherNodeTakeShards = ({ nodes }: ClusterView, id: string): bo
 export function isServed(shard: number, { nodes, owners }: ClusterView): boolean {
   const owner = owners.find((one) => one.shard === shard)?.node;
   const node = nodes.find(({ id }) => id === owner);
-  return node !== undefined && parseNodeInfo(node.address).ports[shard] !== undefined;
+  return node !== undefined && parseClusterNodeInfo(node.address).ports[shard] !== undefined;
 }
 
 /** The addresses of the processes of shards. A shard without an owner, or whose process does not listen yet, is left out. */
@@ -55,7 +55,7 @@ export function shardAddressesOf({
   nodes,
   owners,
 }: ClusterView): readonly (readonly [shard: number, PeerAddress])[] {
-  const addresses = new Map(nodes.map(({ id, address }) => [id, parseNodeInfo(address)]));
+  const addresses = new Map(nodes.map(({ id, address }) => [id, parseClusterNodeInfo(address)]));
   return owners.flatMap(({ shard, node }) => {
     const address = addresses.get(node);
     const port = address?.ports[shard];
