@@ -86,7 +86,7 @@ export async function readStorage(
 }
 
 /** The same for an open storage. `only`: the threads to read, in addition to hidden ones; without it, all. */
-async function readAll(
+export async function readAll(
   journal: Journal,
   catalog: Catalog,
   only?: ReadonlySet<string>,
