@@ -1,7 +1,7 @@
 import type { CancelAction, MultitaskStrategy, StopReason, TerminalStatus } from "../src/model/run.ts";
 import type { SettledState } from "../src/model/thread.ts";
 
-/** Events of a thread's actor. `run` is always a run's id. */
+/** Events that a thread's actor receives. `run` is always a run's id. */
 export type ThreadEvent =
   /** A run was admitted, and its admission is being stored. `starts`: the same append also stores the run's start. */
   | {
@@ -28,7 +28,7 @@ export type ThreadEvent =
    */
   | { readonly type: "GIVE.UP" };
 
-/** Events of a run's actor. */
+/** Events that a run's actor receives. */
 export type RunEvent =
   | { readonly type: "BEGIN" }
   | { readonly type: "CANCEL"; readonly action: StopReason }
@@ -51,7 +51,7 @@ export interface TaskReference {
   readonly name: string;
 }
 
-/** Events of a task's actor. */
+/** Events that a task's actor receives, apart from XState's own: {@link TaskActorEvent} in `task-chart.ts` has both. */
 export type TaskEvent =
   | { readonly type: "DONE" }
   | { readonly type: "INTERRUPTED" }

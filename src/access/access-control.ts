@@ -47,8 +47,9 @@ export interface AccessOptions {
 /** What access control decides about a request from its headers. */
 export interface AccessDecision {
   /**
-   * The tenant of the request's API key or token; the default tenant if the server needs no credentials. Undefined if the request is
-   * refused, or if the server needs credentials and finds neither a valid key nor a valid token.
+   * The tenant of the request's API key or token; the default tenant if the server needs no credentials. Undefined if the server needs
+   * credentials and finds neither a valid key nor a valid token, or if a server without credentials refuses the request. It may be set
+   * although `refusal` is: a WebSocket from a page that is not allowed can have a valid key.
    */
   readonly tenant: string | undefined;
   /** The user for whom the token of a WebSocket handshake was issued. Absent for all other requests. */

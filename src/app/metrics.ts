@@ -10,7 +10,7 @@ import { cachedFor, sharedWhilePending } from "../metrics/cached-reading.ts";
 import { EventLoopLag } from "../metrics/event-loop-lag.ts";
 import { type HistoryReading, MetricsHistory } from "../metrics/metrics-history.ts";
 import { processMetricFamilies } from "../metrics/process-metric-families.ts";
-import { presentAnswers, readAllShards, type MultiProcessMetrics } from "../metrics/multi-process-metrics.ts";
+import { presentAnswers, readAllShards, type MultiProcessMetrics } from "../metrics/read-all-shards.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Outbox } from "../ports/outbox.ts";

@@ -12,7 +12,7 @@ import {
 } from "../cluster/process-calls.ts";
 import { type ListingService, MultiProcessService } from "../cluster/multi-process-service.ts";
 import { shardedItems } from "../cluster/sharded-items.ts";
-import type { MultiProcessMetrics } from "../metrics/multi-process-metrics.ts";
+import type { MultiProcessMetrics } from "../metrics/read-all-shards.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";

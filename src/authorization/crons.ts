@@ -7,7 +7,7 @@ import type { Assistants } from "../service/assistants.ts";
 import type { CronOwner, Crons, NewCron } from "../service/crons/crons.ts";
 import { checkedMembers, isText, withoutMembers } from "./mutated-auth-value-checks.ts";
 import { withoutUserIn } from "./runs.ts";
-import { permitsToUseAssistant } from "./assistant-permits.ts";
+import { permitsToUseAssistant } from "./assistant-use-permission.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";
 
 interface Deps {

@@ -16,7 +16,7 @@ import {
   isText,
   withoutMembers,
 } from "./mutated-auth-value-checks.ts";
-import { permitsToUseAssistant } from "./assistant-permits.ts";
+import { permitsToUseAssistant } from "./assistant-use-permission.ts";
 import { withPermission, type UserAuthorizer } from "./user-authorizer.ts";
 
 interface Deps {

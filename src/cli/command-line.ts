@@ -12,7 +12,7 @@ import {
   type OptionFlags,
   type Variables,
 } from "./options.ts";
-import { clusterSchemaOf, DEFAULT_PORT, type Settings, settingsOf } from "./settings.ts";
+import { postgresSchemaOf, DEFAULT_PORT, type Settings, settingsOf } from "./settings.ts";
 
 /** A hint for the message that the server cannot listen on its port. */
 export const portHint = (option: "--port" | "--relay"): string =>
@@ -261,7 +261,7 @@ export function parseCommandLine(args: readonly string[], env: Variables): Invoc
         return refused(
           `name the database: heddle cluster ${target} --cluster postgres://user:password@host/database`,
         );
-      return { command, place: { url, ...clusterSchemaOf(env) }, ...action };
+      return { command, place: { url, ...postgresSchemaOf(env) }, ...action };
     }
     case "check":
       return { command, data };

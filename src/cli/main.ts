@@ -97,7 +97,9 @@ async function run(invocation: Invocation): Promise<void> {
       return;
     }
     case "prove":
-      process.exitCode = await (await import("./prove.ts")).prove(invocation, process.cwd(), say);
+      process.exitCode = await (
+        await import("./prove-machine-claim.ts")
+      ).prove(invocation, process.cwd(), say);
       return;
     case "backup": {
       const { backup } = await import("./maintenance.ts");

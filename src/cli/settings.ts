@@ -171,7 +171,7 @@ function clusterOf(
   return {
     url: url.value,
     secret: find(null, "HEDDLE_CLUSTER_SECRET")?.value ?? "",
-    ...clusterSchemaOf(env),
+    ...postgresSchemaOf(env),
     ...(node === undefined ? {} : { node: node.value }),
     ...(host === undefined ? {} : { host: host.value }),
     ...(leaseMs === undefined ? {} : { leaseMs }),
@@ -180,7 +180,7 @@ function clusterOf(
 }
 
 /** The PostgreSQL schema of the cluster's tables, from `HEDDLE_CLUSTER_SCHEMA`. */
-export const clusterSchemaOf = ({
+export const postgresSchemaOf = ({
   HEDDLE_CLUSTER_SCHEMA: schema = "",
 }: Variables): Pick<ClusterDatabaseLocation, "schema"> => (schema === "" ? {} : { schema });
 

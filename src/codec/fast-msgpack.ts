@@ -2,7 +2,7 @@ import { ASCII_TEXT_TYPE, LONG_ASCII_TEXT } from "./msgpack-ascii-text.ts";
 import { structureNumber } from "./msgpack-structures.ts";
 import { MAX_TEXT_BYTES } from "../model/json.ts";
 import { MAX_ENCODED_BYTES, throwValueTooLarge, throwTextTooLong } from "./size-limits.ts";
-import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid-bytes.ts";
+import { UUID_BYTES, UUID_CHARACTERS, UUID_TYPE, writeUuid } from "./uuid-bytes.ts";
 
 /** Bytes of a buffer. Many values share a buffer, because it would be slow to allocate one for each value. */
 const BUFFER_BYTES = 64 * 1024;
@@ -138,7 +138,7 @@ export class FastMsgpackEncoder {
     if (length >= LONG_STRING_CHARACTERS) return this.#long(text);
     const bytes = this.#bytes;
     let at = this.#at;
-    if (length === UUID_LENGTH && writeUuid(text, bytes, at + 2)) {
+    if (length === UUID_CHARACTERS && writeUuid(text, bytes, at + 2)) {
       bytes[at] = 0xd8;
       bytes[at + 1] = UUID_TYPE;
       this.#at = at + 2 + UUID_BYTES;

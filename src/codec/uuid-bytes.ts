@@ -12,7 +12,7 @@ for (const [digit, code] of CODES.entries()) DIGITS[code] = digit;
 export const UUID_TYPE = 0x4a;
 
 /** The number of characters of a UUID as text. */
-export const UUID_LENGTH = 36;
+export const UUID_CHARACTERS = 36;
 /** The number of bytes of a UUID in binary form. */
 export const UUID_BYTES = 16;
 
@@ -56,7 +56,7 @@ function parse(text: string, to: number): boolean {
   return units < 0x80 && digits < NONE;
 }
 
-const spelled = Buffer.alloc(UUID_LENGTH, "-");
+const spelled = Buffer.alloc(UUID_CHARACTERS, "-");
 
 /** Converts 16 bytes to the text of a UUID, with lower-case digits. */
 export function readUuid(bytes: Uint8Array): string {

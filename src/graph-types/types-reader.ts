@@ -15,8 +15,8 @@ export const READ_TYPES_TIMEOUT = 30_000;
  */
 const IDLE_MS = 10_000;
 /**
- * Milliseconds until the types of a graph are read again if reading ended before the graph's files were known. Without their
- * names, changes of the files cannot be noticed.
+ * If reading a graph's types ended before the graph's files were known, the result is dropped from the cache at most this many
+ * milliseconds later, so that the next request reads the types again. Without the files' names, changes of the files cannot be noticed.
  */
 const RETRY_PAUSE_MS = 60_000;
 

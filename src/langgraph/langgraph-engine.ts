@@ -24,7 +24,10 @@ import { computeStateUpdate } from "./state-update.ts";
 /** Returns the graphs that are served now, by name. */
 export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
 
-/** Called when a node function has thrown an error. `at`: the time of the error, in epoch milliseconds. */
+/**
+ * Called when a node function has thrown an error, unless the task was stopped or the error comes from a graph that the function called.
+ * `at`: the time of the error, in epoch milliseconds.
+ */
 export type OnFailure = (
   call: NodeCall,
   io: NodeIo,

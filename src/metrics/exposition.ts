@@ -2,7 +2,7 @@ import type { Counter, Gauge, Registry } from "prom-client";
 import type { Logger } from "../ports/logger.ts";
 import { sharedWhilePending } from "./cached-reading.ts";
 import type { MetricFamily, MetricReading } from "./metric-family.ts";
-import { presentAnswers, type MultiProcessMetrics } from "./multi-process-metrics.ts";
+import { presentAnswers, type MultiProcessMetrics } from "./read-all-shards.ts";
 
 export interface MetricsResponse {
   readonly type: string;

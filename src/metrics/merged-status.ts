@@ -1,5 +1,5 @@
 import type { ShardFigures, ShardStatus } from "../ports/shard-metrics.ts";
-import { type AnswersOfShards, presentAnswers } from "./multi-process-metrics.ts";
+import { type AnswersOfShards, presentAnswers } from "./read-all-shards.ts";
 
 /**
  * The state of a shard in `/info`. If `up` is false, the shard's process has not answered, and nothing else is known of

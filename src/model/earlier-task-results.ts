@@ -4,7 +4,7 @@ import type { Interrupt } from "./interrupt.ts";
 import type { RunKwargs } from "./run.ts";
 
 /** The result of a planned task in an earlier run. The stream shows it in the event of the checkpoint that planned the task. */
-export interface EarlierTaskResult {
+export interface EarlierRunTaskResult {
   readonly interrupts?: readonly Interrupt[];
   readonly error?: PlainError;
   readonly result?: { readonly value: unknown };
@@ -12,7 +12,7 @@ export interface EarlierTaskResult {
   readonly subgraph?: true;
 }
 
-export type EarlierTaskResults = { readonly [task: string]: EarlierTaskResult };
+export type EarlierRunTaskResults = { readonly [task: string]: EarlierRunTaskResult };
 
 /**
  * True when the run's stream modes show the earlier results of planned tasks. For other runs, these results are not stored
@@ -26,13 +26,13 @@ export function earlierTaskResultsOf(
   next: readonly PlannedTask[],
   writesOf: (task: string) => PendingTaskWrites | undefined,
   isSubgraph: (task: PlannedTask) => boolean,
-): EarlierTaskResults | undefined {
-  const all: Record<string, EarlierTaskResult> = {};
+): EarlierRunTaskResults | undefined {
+  const all: Record<string, EarlierRunTaskResult> = {};
   let isEmpty = true;
   for (const task of next) {
     const { result, error = null, interrupts = [], answered = [] } = writesOf(task.id) ?? {};
     const asked = [...answered, ...interrupts];
-    const known: EarlierTaskResult = {
+    const known: EarlierRunTaskResult = {
       ...(asked.length > 0 && { interrupts: asked }),
       ...(error !== null && { error }),
       ...(result !== undefined && { result: { value: result.value } }),

@@ -3,7 +3,7 @@ import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 import type { ChildMachineStatus } from "./machine-child.ts";
-import type { EarlierTaskResults } from "./earlier-task-results.ts";
+import type { EarlierRunTaskResults } from "./earlier-task-results.ts";
 
 /**
  * The state to which a fact refers, stored within the fact itself. It is used where the fact refers to no stored checkpoint:
@@ -43,7 +43,7 @@ export type Fact =
        * Earlier results of the checkpoint's next tasks, by task id. Only runs that request the stream mode `debug` or
        * `checkpoints` have them.
        */
-      readonly tasks?: EarlierTaskResults;
+      readonly tasks?: EarlierRunTaskResults;
       /** Whether the child machine goes on, or how it has ended. Present only if the checkpoint is that of a child machine. */
       readonly machine?: ChildMachineStatus;
     }

@@ -1,6 +1,6 @@
 /**
  * A map for cases with mostly one entry or none: a single entry is stored in the object itself. An empty `Map` takes 184 bytes,
- * and gets a new table when its last entry is deleted; a run would make fifteen of them.
+ * and gets a new table when its last entry is deleted; a run would make fifteen such maps.
  */
 export class SmallMap<K extends string, V> implements ReadonlyMap<K, V> {
   #key: K | undefined;

@@ -14,7 +14,8 @@ type Style = Parameters<typeof styleText>[0];
 /** Adds colours and other formats to a text, or returns it unchanged. */
 export type ApplyStyle = (style: Style, text: string) => string;
 
-export const withoutStyle: ApplyStyle = (_, text) => text;
+/** An {@link ApplyStyle} that returns the text unchanged. It does not remove styles that the text has already. */
+export const leaveUnstyled: ApplyStyle = (_, text) => text;
 
 /**
  * Returns a function that colours text on a terminal, and leaves text unchanged elsewhere, if `NO_COLOR` is set, or if `TERM` is `dumb`.
@@ -27,7 +28,7 @@ export function applyStyleFor({ isTTY }: Pick<OutputStream, "isTTY">, env: Env):
       ? isTTY === true && refused === "" && terminal !== "dumb"
       : forced !== "0" && forced !== "false";
   // Tells Node not to decide again. Node would check its own stdout or, in some versions, no stream at all.
-  return isColoured ? (style, text) => styleText(style, text, { validateStream: false }) : withoutStyle;
+  return isColoured ? (style, text) => styleText(style, text, { validateStream: false }) : leaveUnstyled;
 }
 
 /** Escapes control characters, which could change what the terminal shows. Line breaks are escaped too. */

@@ -59,7 +59,7 @@ import {
 import { DecodedValuesCache } from "./decoded-values-cache.ts";
 import { ThreadRunsReader } from "./thread-runs-reader.ts";
 import type { MarkedDeletions } from "./marked-deletions.ts";
-import type { IsDeleted } from "./thread-check.ts";
+import type { IsDeleted } from "./stored-thread-check.ts";
 import { verifyRecords } from "./record-verifier.ts";
 import { storageUnavailableError } from "./abstract-level-store.ts";
 import type { WriteOrder } from "./write-order.ts";

@@ -17,7 +17,7 @@ import {
 } from "./keys.ts";
 import { keyLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { ThreadCheck, type IsDeleted } from "./thread-check.ts";
+import { StoredThreadCheck, type IsDeleted } from "./stored-thread-check.ts";
 import { strayThreadOf } from "./index-repair.ts";
 import { itemLabel, decodeItemHead } from "./key-value-items.ts";
 
@@ -66,7 +66,7 @@ export async function* verifyRecords(
 ): AsyncGenerator<Damage> {
   let done = 0;
   let prefix = "";
-  let check: ThreadCheck | undefined;
+  let check: StoredThreadCheck | undefined;
   /** Threads whose index keys have already been reported as wrong. */
   const reported = new Set<string>();
   const range = only === undefined ? ALL_KEYS : prefixRange(threadPrefix(only));
@@ -85,7 +85,7 @@ export async function* verifyRecords(
         continue;
       }
       prefix = threadPrefix(split.key);
-      check = new ThreadCheck(kv, split.key, prefix, isDeleted);
+      check = new StoredThreadCheck(kv, split.key, prefix, isDeleted);
     }
     check.add(at.slice(prefix.length), bytes);
   }

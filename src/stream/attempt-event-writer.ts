@@ -7,7 +7,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { EventSink } from "../ports/event-sink.ts";
 import type { RunLog } from "./run-log.ts";
-import { TailChunk, type LiveState, type TailLimits } from "./log-tail.ts";
+import { LogChunk, type LiveState, type RecentChunkLimits } from "./recent-log-chunks.ts";
 import { factSize } from "./fact-size.ts";
 
 /**
@@ -22,7 +22,7 @@ export interface LogLimits {
   /** The maximum size of one chunk, in estimated bytes. A single larger fact gets a chunk of its own. */
   readonly chunkWeight: number;
   /** Limits of the chunks that a log keeps in memory. */
-  readonly tail: TailLimits;
+  readonly tail: RecentChunkLimits;
 }
 
 export const defaultLogLimits: LogLimits = {
@@ -57,7 +57,7 @@ export class AttemptEventWriter implements EventSink {
   #scheduled = false;
   #inFlight = 0;
   /** Chunks that `take` has returned and that are not stored yet, oldest first. `waiting`: callbacks to call when the chunk is stored. */
-  #taken: { readonly entry: TailChunk; readonly waiting: readonly (() => void)[] }[] = [];
+  #taken: { readonly entry: LogChunk; readonly waiting: readonly (() => void)[] }[] = [];
   /**
    * Set while `take` runs. For each chunk that becomes full meanwhile and refers to states, it contains a callback that shows the chunk to
    * readers. The callbacks are called when the caller of `take` has stored these states.
@@ -146,9 +146,9 @@ export class AttemptEventWriter implements EventSink {
     this.#weight = 0;
   }
 
-  #seal(): TailChunk {
+  #seal(): LogChunk {
     const chunk: EventChunk = { run_id: this.#log.run, first: this.#first, facts: this.#facts };
-    const entry = new TailChunk(chunk, this.#next, this.#weight, this.#states);
+    const entry = new LogChunk(chunk, this.#next, this.#weight, this.#states);
     this.#first = this.#next;
     this.#drop();
     return entry;

@@ -4,7 +4,7 @@ import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
 import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
-import type { EarlierTaskResult } from "../model/earlier-task-results.ts";
+import type { EarlierRunTaskResult } from "../model/earlier-task-results.ts";
 import { childMachinePositionsAt, childrenWithin, nextNodeNames, ownTasks } from "../model/machine-child.ts";
 import type { RunRecord } from "../model/run.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
@@ -59,7 +59,7 @@ function plannedOf(
   run: RunRecord,
   ns: string,
   { id, name, path }: PlannedTask,
-  { interrupts = [], error, result, subgraph }: EarlierTaskResult = {},
+  { interrupts = [], error, result, subgraph }: EarlierRunTaskResult = {},
 ): JsonObject {
   const place = { thread_id: run.thread_id, checkpoint_ns: taskNs(ns, name, id) };
   return {

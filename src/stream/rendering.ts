@@ -9,7 +9,7 @@ import { isTokenOrPiece, type RenderersOfKind, renderersByKind } from "./stream-
 import type { RenderContext } from "./render-context.ts";
 import { startMessage, extendMessage, type PartialMessages, type PieceFact } from "./partial-messages.ts";
 import type { TokenEventFrame, RenderDataLoader } from "./render-data-loader.ts";
-import type { TailChunk, LiveState, SharedOutput } from "./log-tail.ts";
+import type { LogChunk, LiveState, SharedOutput } from "./recent-log-chunks.ts";
 
 /** The state that a reader keeps from one chunk to the next, such as the messages that are being streamed at its position. */
 export interface ReaderState {
@@ -40,7 +40,7 @@ export const OUTPUT_CHARACTERS_PER_PASS = 512 * 1024;
 
 /** A part of a chunk: its events with ids above `after`. */
 export interface ChunkSlice {
-  readonly entry: TailChunk;
+  readonly entry: LogChunk;
   readonly after: number;
   readonly data: RenderDataLoader;
   /** True if several readers follow this run. Rendered output is then cached for the others. */

@@ -4,7 +4,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { NoEventsReason, Reader } from "./run-reader.ts";
 import { RenderDataLoader, type RenderDataDeps } from "./render-data-loader.ts";
-import { TailChunk } from "./log-tail.ts";
+import { LogChunk } from "./recent-log-chunks.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
 
 interface Deps extends RenderDataDeps {
@@ -97,7 +97,7 @@ export class RunAndEndReader implements Reader {
     // There is no end to report: the client has it, or the run was rolled back before any event was read.
     if (first <= after || first === 0) return this.#afterEnd;
     this.#end = first;
-    const entry = new TailChunk({ run_id: run.run_id, first, facts: [] }, first + 1);
+    const entry = new LogChunk({ run_id: run.run_id, first, facts: [] }, first + 1);
     const memo = newReaderState();
     return {
       entry,

@@ -4,7 +4,7 @@ import type { Cancel } from "../ports/scheduler.ts";
 import type { EventSink } from "../ports/event-sink.ts";
 import { AttemptEventWriter, type LogDeps } from "./attempt-event-writer.ts";
 import type { RenderDataLoader } from "./render-data-loader.ts";
-import { type TailChunk, LogTail } from "./log-tail.ts";
+import { type LogChunk, RecentLogChunks } from "./recent-log-chunks.ts";
 
 /** A listener that waits for a log to change. */
 export interface LogListener {
@@ -38,11 +38,11 @@ export class RunLog {
   lingering: Cancel | undefined;
   readonly #deps: LogDeps;
   readonly #owner: LogOwner;
-  readonly #tail: LogTail;
+  readonly #tail: RecentLogChunks;
   #state: LogState = "waiting";
   #sink: AttemptEventWriter | undefined;
   /** The chunks that are being stored, in the order of their event ids. */
-  #pending: TailChunk[] = [];
+  #pending: LogChunk[] = [];
   #closing = false;
   #dismissed: number | undefined;
   /** True when readers see chunks before they are stored. */
@@ -60,7 +60,7 @@ export class RunLog {
     this.#deps = deps;
     this.#owner = owner;
     this.#early = deps.sync === "memory";
-    this.#tail = new LogTail(deps.limits.tail);
+    this.#tail = new RecentLogChunks(deps.limits.tail);
   }
 
   get state(): LogState {
@@ -106,7 +106,7 @@ export class RunLog {
     return this.#version;
   }
 
-  find(id: number): TailChunk | undefined {
+  find(id: number): LogChunk | undefined {
     return this.#tail.find(id);
   }
 
@@ -138,7 +138,7 @@ export class RunLog {
   }
 
   /** Adds a chunk that is being stored. Readers see it when it and all chunks before it are stored, or immediately if `#early` is set. */
-  expect(entry: TailChunk): void {
+  expect(entry: LogChunk): void {
     this.#pending.push(entry);
     if (this.#early) {
       this.#show(entry);
@@ -147,11 +147,11 @@ export class RunLog {
   }
 
   /** Marks a chunk as stored. Readers see it when all chunks before it are stored too. */
-  settle(entry: TailChunk): void {
+  settle(entry: LogChunk): void {
     entry.stored = true;
     let done = 0;
     for (; done < this.#pending.length; done++) {
-      const head = this.#pending[done] as TailChunk;
+      const head = this.#pending[done] as LogChunk;
       if (!head.stored) break;
       this.#show(head);
     }
@@ -205,7 +205,7 @@ export class RunLog {
     this.#waiters.push(waiter);
   }
 
-  #show(entry: TailChunk): void {
+  #show(entry: LogChunk): void {
     if (this.#shown && entry.chunk.first < this.#visible) return;
     // The chunks in memory have no gaps. So older chunks are removed if this chunk does not directly follow them.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();

@@ -4,7 +4,7 @@ import { MIN_CHUNKS_PER_TURN, type Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RenderDataLoader } from "./render-data-loader.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
-import { TailChunk, statesInChunk } from "./log-tail.ts";
+import { LogChunk, statesInChunk } from "./recent-log-chunks.ts";
 
 /** What was deleted during a read: the thread, or the run. */
 export type DeletedDuringRead = "thread_deleted" | "run_deleted";
@@ -228,13 +228,13 @@ export class RunReader implements Reader {
     while (this.#index < this.#ahead.length) {
       const chunk = this.#ahead[this.#index++] as EventChunk;
       const end = chunkEnd(chunk);
-      if (end > this.#cursor + 1) return this.#pass(new TailChunk(chunk, end, 0, statesInChunk(chunk)));
+      if (end > this.#cursor + 1) return this.#pass(new LogChunk(chunk, end, 0, statesInChunk(chunk)));
     }
     if (this.#index > 0) this.rest();
     return undefined;
   }
 
-  #pass(entry: TailChunk): ChunkSlice {
+  #pass(entry: LogChunk): ChunkSlice {
     const after = this.#cursor;
     this.#cursor = entry.end - 1;
     const shared = this.#log !== undefined && this.#log.readers > 1;

@@ -4,7 +4,7 @@ import type { ResponseMemoryBudget, ResponseMemoryShare } from "./response-memor
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { DeletedDuringRead, NoEventsReason, Reader } from "./run-reader.ts";
-import { LARGE_OUTPUT } from "./log-tail.ts";
+import { LARGE_OUTPUT } from "./recent-log-chunks.ts";
 import type { ChunkSlice } from "./rendering.ts";
 
 /** The output of a pump. It may join small pieces, and it buffers pieces that a slow peer has not taken yet. */
@@ -14,7 +14,7 @@ export interface PumpOutput<Out> {
   /** Sends buffered data. Returns false if the peer is slow. */
   flush(): boolean;
   /**
-   * Called when the peer is slow. If much data is buffered, drops the buffer and returns the id of the last event that was sent; otherwise
+   * Called when the peer is slow. If much data is buffered, drops the buffer and returns the id of the last event that was sent completely; otherwise
    * returns undefined. The pump reads the dropped events again when the peer has caught up.
    */
   shed?(): number | undefined;

@@ -129,7 +129,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/cli/shard-processes.ts",
     "src/transport/peer-server.ts",
     "src/cli/init.ts",
-    "src/cli/prove.ts",
+    "src/cli/prove-machine-claim.ts",
     "src/cli/container-files.ts",
     "src/graph-loader/",
     "src/graph-types/project-program.ts",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { quietAfterStop, createLogger, type LogOptions } from "../../src/platform/log.ts";
-import { applyStyleFor, withoutStyle } from "../../src/platform/terminal.ts";
+import { applyStyleFor, leaveUnstyled } from "../../src/platform/terminal.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 
 function log(options: Partial<LogOptions> = {}) {
@@ -130,13 +130,13 @@ describe("lines for people", () => {
   const time = `${at.toTimeString().slice(0, 8)}.475`;
 
   test("time, level, message and fields", () => {
-    const { lines, logger } = log({ text: withoutStyle });
+    const { lines, logger } = log({ text: leaveUnstyled });
     logger.info("ready", { port: 2024, at: "http://127.0.0.1:1", why: "two words" });
     expect(lines).toEqual([`${time} info  ready port=2024 at=http://127.0.0.1:1 why="two words"\n`]);
   });
 
   test("ids of threads and runs are shortened to what tells them apart; other ids stay whole", () => {
-    const { lines, logger } = log({ text: withoutStyle });
+    const { lines, logger } = log({ text: leaveUnstyled });
     const id = "019aa1b2-0000-7000-8000-0123456789ab";
     logger.warn("a node failed", { run_id: id, thread_id: id, thread: id, run: "none", delivery: id });
     expect(lines).toEqual([
@@ -145,7 +145,7 @@ describe("lines for people", () => {
   });
 
   test("errors and texts of several lines stand below their message, line by line", () => {
-    const { lines, logger } = log({ text: withoutStyle });
+    const { lines, logger } = log({ text: leaveUnstyled });
     const cause = new TypeError("why");
     cause.stack = "TypeError: why\n    at b (b.ts:2:2)";
     const error = new Error("no", { cause });
@@ -168,7 +168,7 @@ describe("lines for people", () => {
   });
 
   test("control characters do not reach the terminal", () => {
-    const { lines, logger } = log({ text: withoutStyle });
+    const { lines, logger } = log({ text: leaveUnstyled });
     logger.info("a\u001b[2Jb\r\nc\u202e\u009b", { "x\u001b]0;": "d\u001b[1me", y: ["\u0007\u2066"] });
     logger.error("f", { error: new Error("\u001b[2J\u0007\n\u009b") });
     expect(lines.join("").replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { prove } from "../../src/cli/prove.ts";
+import { prove } from "../../src/cli/prove-machine-claim.ts";
 import { parseCommandLine } from "../../src/cli/command-line.ts";
 import { directory as newDirectory } from "../e2e/support/server.ts";
 

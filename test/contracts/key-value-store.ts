@@ -1,4 +1,4 @@
-import { keyValueStoreContract } from "../../src/contracts/key-value-store.ts";
+import { keyValueStoreContract } from "../../src/contracts/key-value-store-contract.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { runContract } from "./run-contract.ts";
 

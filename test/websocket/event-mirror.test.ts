@@ -6,7 +6,7 @@ import { OpenSockets } from "../../src/websocket/open-sockets.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { UpgradeDeps } from "../../src/websocket/deps.ts";
-import { LARGE_OUTPUT } from "../../src/stream/log-tail.ts";
+import { LARGE_OUTPUT } from "../../src/stream/recent-log-chunks.ts";
 import { createUpgrade } from "../../src/websocket/upgrade.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { RunRecord, StreamMode } from "../../src/model/run.ts";

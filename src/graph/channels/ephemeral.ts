@@ -1,7 +1,7 @@
 import type { Channel } from "../channel.ts";
 import { throwInvalidGraph, describeType } from "../definition-checks.ts";
 import { isSchema, parse, type Schema } from "../standard-schema.ts";
-import { schemaRules, writeParserOf } from "./schema-rules.ts";
+import { schemaRules, writeParserOf } from "./channel-schema-checks.ts";
 import { requireSingleWrite } from "./require-single-write.ts";
 
 /**

@@ -2,7 +2,7 @@ import { toStorable } from "../../model/json.ts";
 import type { Channel, ChannelRule } from "../channel.ts";
 import { validate, type Schema } from "../standard-schema.ts";
 import { requireSingleWrite } from "./require-single-write.ts";
-import { schemaRules, writeParserOf } from "./schema-rules.ts";
+import { schemaRules, writeParserOf } from "./channel-schema-checks.ts";
 
 const set: ChannelRule["update"] = (_current, writes, key) => {
   const value = requireSingleWrite(writes, key);

@@ -3,7 +3,7 @@ import type { Channel } from "../channel.ts";
 import { throwInvalidGraph, describeType } from "../definition-checks.ts";
 import { isSchema, validate, type Schema } from "../standard-schema.ts";
 import { schemaOfInitial } from "./value-schemas.ts";
-import { schemaRules, writeParserOf } from "./schema-rules.ts";
+import { schemaRules, writeParserOf } from "./channel-schema-checks.ts";
 
 /**
  * A key whose writes are combined with its value by `fold`, in the order of the tasks. `fold` MUST be pure: it may be

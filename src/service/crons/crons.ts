@@ -55,7 +55,7 @@ export interface CronSearch extends CronFilter {
   readonly sort_order?: "asc" | "desc";
 }
 
-/** The user who creates or changes a cron, if the server has users. */
+/** The owner of a new cron, if the server has users: the user who creates it, the cron's id, and which assistants the cron may use. */
 export interface CronOwner {
   /** The id that a new cron gets. */
   readonly cron_id: string;

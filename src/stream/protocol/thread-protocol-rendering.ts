@@ -1,7 +1,7 @@
 import { SseBatch, type SseOutput } from "../../codec/sse.ts";
 import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
-import { LARGE_OUTPUT } from "../log-tail.ts";
+import { LARGE_OUTPUT } from "../recent-log-chunks.ts";
 import { factSize } from "../fact-size.ts";
 import type { ThreadReader } from "../thread-reader.ts";
 import type { ChunkSlice } from "../rendering.ts";

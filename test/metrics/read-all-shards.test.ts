@@ -3,7 +3,7 @@ import { createMetrics, type MetricsDeps } from "../../src/app/metrics.ts";
 import { Exposition } from "../../src/metrics/exposition.ts";
 import { mergeStatuses } from "../../src/metrics/merged-status.ts";
 import { counter, gauge } from "../../src/metrics/metric-family.ts";
-import { type MultiProcessMetrics, readAllShards } from "../../src/metrics/multi-process-metrics.ts";
+import { type MultiProcessMetrics, readAllShards } from "../../src/metrics/read-all-shards.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { DurationHistogram } from "../../src/model/duration-histogram.ts";

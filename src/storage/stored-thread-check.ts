@@ -40,7 +40,7 @@ interface Chunk {
 }
 
 /** Checks one thread. The caller passes all keys of the thread in order to {@link add}. {@link end} then reports what is wrong. */
-export class ThreadCheck {
+export class StoredThreadCheck {
   readonly key: ThreadKey;
   readonly #kv: KeyValueStore;
   readonly #prefix: string;

@@ -19,7 +19,7 @@ export interface SharedOutput<Rendered extends { readonly size: number }> {
 }
 
 /** A chunk in memory, with the states to which its facts refer, and with rendered output. */
-export class TailChunk {
+export class LogChunk {
   readonly chunk: EventChunk;
   /** One more than the id of the chunk's last event. */
   readonly end: number;
@@ -49,7 +49,7 @@ export function statesInChunk({ facts }: EventChunk): ReadonlyMap<number, LiveSt
   return states;
 }
 
-export interface TailLimits {
+export interface RecentChunkLimits {
   /** The maximum size of the chunks in memory, in estimated bytes. */
   readonly weight: number;
   readonly facts: number;
@@ -64,15 +64,15 @@ export const LARGE_OUTPUT = 256 * 1024;
  * The newest chunks of one run's log, without gaps. Its size is limited, but it always contains the newest chunk and all chunks that are
  * not stored yet, because these exist only in memory.
  */
-export class LogTail {
-  readonly #limits: TailLimits;
-  #entries: TailChunk[] = [];
+export class RecentLogChunks {
+  readonly #limits: RecentChunkLimits;
+  #entries: LogChunk[] = [];
   /** The index of the first entry that is not removed. The array itself is shortened only occasionally, because that copies it. */
   #head = 0;
   #weight = 0;
   #facts = 0;
 
-  constructor(limits: TailLimits) {
+  constructor(limits: RecentChunkLimits) {
     this.#limits = limits;
   }
 
@@ -80,19 +80,19 @@ export class LogTail {
     return this.#entries.length - this.#head;
   }
 
-  /** The first event id in the tail; undefined when the tail is empty. */
+  /** The first event id in memory; undefined when there are no chunks. */
   get first(): number | undefined {
     return this.#entries[this.#head]?.chunk.first;
   }
 
-  push(entry: TailChunk): void {
+  push(entry: LogChunk): void {
     this.#entries.push(entry);
     this.#weight += entry.weight;
     this.#facts += entry.chunk.facts.length;
     const older = this.#entries.length - 1 - MAX_RENDERED_CHUNKS;
-    if (older >= this.#head) (this.#entries[older] as TailChunk).rendered = undefined;
+    if (older >= this.#head) (this.#entries[older] as LogChunk).rendered = undefined;
     const previous = this.#entries.length - 2;
-    if (previous >= this.#head) dropLargeOutput(this.#entries[previous] as TailChunk);
+    if (previous >= this.#head) dropLargeOutput(this.#entries[previous] as LogChunk);
     this.trim();
   }
 
@@ -102,7 +102,7 @@ export class LogTail {
   trim(): void {
     while (this.length > 1) {
       if (this.#weight <= this.#limits.weight && this.#facts <= this.#limits.facts) break;
-      const oldest = this.#entries[this.#head] as TailChunk;
+      const oldest = this.#entries[this.#head] as LogChunk;
       if (!oldest.stored) break;
       this.#head++;
       this.#weight -= oldest.weight;
@@ -122,7 +122,7 @@ export class LogTail {
   }
 
   /** The entry that contains event `id`, or the oldest entry if the event is older. Undefined if the event is newer than all entries. */
-  find(id: number): TailChunk | undefined {
+  find(id: number): LogChunk | undefined {
     const entries = this.#entries;
     // The search below assumes that the newest entry ends after `id`.
     const newest = entries[entries.length - 1];
@@ -131,14 +131,14 @@ export class LogTail {
     let high = entries.length - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((entries[middle] as TailChunk).end > id) high = middle;
+      if ((entries[middle] as LogChunk).end > id) high = middle;
       else low = middle + 1;
     }
     return entries[low];
   }
 }
 
-function dropLargeOutput({ rendered }: TailChunk): void {
+function dropLargeOutput({ rendered }: LogChunk): void {
   if (rendered === undefined) return;
   for (const [view, { output }] of rendered)
     if (!(output instanceof Promise) && output.size > LARGE_OUTPUT) rendered.delete(view);
