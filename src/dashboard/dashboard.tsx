@@ -1,11 +1,11 @@
 import { render } from "preact";
-import { ignoreSecondClicksOnOtherElements } from "./app/ignore-second-clicks.ts";
+import { ignoreSecondClicks } from "./app/ignore-second-clicks.ts";
 import { Shell } from "./app/shell.tsx";
 import { holdRequestsOfExpiredKey } from "./requests.ts";
 import { applyTheme, readTheme } from "./app/stored-theme.ts";
 
 applyTheme(readTheme());
 holdRequestsOfExpiredKey();
-ignoreSecondClicksOnOtherElements();
+ignoreSecondClicks();
 const place = document.querySelector("#app");
 if (place !== null) render(<Shell />, place);

@@ -26,7 +26,7 @@ export class StoredText {
   read(): string | null {
     if (this.#unstored !== null) return this.#unstored;
     try {
-      return this.#storage().getItem(this.#key);
+      return this.#storage().getItem(this.#name());
     } catch {
       return null;
     }
@@ -38,7 +38,7 @@ export class StoredText {
    */
   write(text: string): boolean {
     try {
-      this.#storage().setItem(this.#key, text);
+      this.#storage().setItem(this.#name(), text);
       this.#unstored = null;
       return true;
     } catch {
@@ -50,10 +50,19 @@ export class StoredText {
   remove(): void {
     this.#unstored = null;
     try {
-      this.#storage().removeItem(this.#key);
+      this.#storage().removeItem(this.#name());
     } catch {
       // The storage is disabled, so it does not contain the text.
     }
+  }
+
+  /**
+   * Servers below different path prefixes share the storage of their origin. A text that is kept for the tab, such as the
+   * API key, belongs to one server, so its name contains the prefix.
+   */
+  #name(): string {
+    const { pathname } = new URL(".", location.href);
+    return this.#keptFor === "browser" || pathname === "/" ? this.#key : `${this.#key} ${pathname}`;
   }
 
   /** @throws DOMException if the browser's storage is disabled */

@@ -69,6 +69,46 @@ describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_00
     expect(wrong).toEqual([]);
   });
 
+  test("fields of a cron that somebody else has changed meanwhile are not overwritten; others are saved", async () => {
+    const { url } = await serve({ graphs: { work } });
+    const { cron_id } = await postJson<{ cron_id: string }>(`${url}/runs/crons`, {
+      assistant_id: "work",
+      schedule: "0 9 * * *",
+      input: { name: "first" },
+      metadata: { team: "a" },
+    });
+    const change = (body: object) =>
+      fetch(`${url}/runs/crons/${cron_id}`, {
+        method: "PATCH",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    const stored = async () => (await get(`${url}/runs/crons/${cron_id}`)).json();
+    const { page, wrong } = await opened(await browser(), `${url}/#/crons`);
+    const edit = async () => {
+      await page.getByRole("button", { name: "Edit" }).click();
+      await page.getByLabel("name", { exact: true }).fill("mine");
+    };
+    const alert = page.getByRole("dialog").getByRole("alert");
+    await edit();
+    await page.getByLabel("Metadata").fill('{"team": "mine"}');
+    await change({ schedule: "0 10 * * *", input: { name: "theirs" } });
+    await page.getByRole("button", { name: "Save" }).click();
+    await expect.poll(() => alert.innerText()).toContain("Somebody else has changed “input” while");
+    await change({ input: { name: "first" }, metadata: { team: "theirs" } });
+    await page.getByRole("button", { name: "Save" }).click();
+    await expect.poll(() => alert.innerText()).toContain("Somebody else has changed “team” while");
+    expect(await stored()).toMatchObject({
+      payload: { input: { name: "first" } },
+      metadata: { team: "theirs" },
+    });
+    await page.getByLabel("Metadata").fill('{"team": "theirs"}');
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await stored()).toMatchObject({ schedule: "0 10 * * *", payload: { input: { name: "mine" } } });
+    expect(wrong).toEqual([]);
+  });
+
   test("a cron whose runs are deleted at their end shows how the last one ended", async () => {
     const { url } = await serve({ graphs: { work }, clock: shortlyBeforeAMinute(500) });
     const cron = { assistant_id: "work", schedule: "* * * * *", input: { name: "bad" } };

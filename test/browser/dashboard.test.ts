@@ -272,6 +272,36 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     expect(new URL(page.url()).pathname).toBe("/api/");
   });
 
+  test("servers below different prefixes of an origin get only their own keys", async () => {
+    const one = await serve({ mount: "/one", keys: ["key-of-one"] });
+    const other = await serve({ mount: "/other", keys: ["key-of-other"] });
+    const context = await browser();
+    // What a proxy does that serves both.
+    await context.route(`${one.url}/other/**`, async (route) => {
+      const { origin: _, ...headers } = route.request().headers();
+      const url = route.request().url().replace(one.url, other.url);
+      await route.fulfill({ response: await route.fetch({ url, headers }) });
+    });
+    const keys = new Set<string | undefined>();
+    context.on("request", (request) => {
+      if (request.url().includes("/other/")) keys.add(request.headers()["x-api-key"]);
+    });
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    await page.goto(`${one.url}/one/#/runs`);
+    await page.fill("#secret", "key-of-one");
+    await page.keyboard.press("Enter");
+    await page.getByText("No runs yet").waitFor();
+    await page.goto(`${one.url}/other/#/runs`);
+    await page.waitForSelector("#secret:focus");
+    expect([...keys]).toEqual([undefined]);
+    await page.fill("#secret", "key-of-other");
+    await page.keyboard.press("Enter");
+    await page.getByText("No runs yet").waitFor();
+    await page.goto(`${one.url}/one/#/runs`);
+    await page.getByText("No runs yet").waitFor();
+  });
+
   test("an edit of an older state says that it begins a branch; one of the latest state does not", async () => {
     const { url } = await serve();
     const thread = await newThread(url);

@@ -134,6 +134,109 @@ describe.skipIf(isMissing)("a double click in a real browser acts once", { timeo
       element.dispatchEvent(event);
     }, at);
 
+  /** A page with a run that is in progress until it is cancelled. `path`: the page's address after the thread's. */
+  async function pageWithRun(path: (run: string) => string) {
+    const stuck = graph({
+      state: { log: list<string>() },
+      nodes: {
+        wait: (_, { signal }) =>
+          new Promise<never>((_resolve, reject) => {
+            signal.addEventListener("abort", () => reject(signal.reason as Error));
+          }),
+      },
+      edges: { start: "wait" },
+    });
+    const { url } = await serve({ graphs: { stuck } });
+    const thread = await newThread(url);
+    const start = () =>
+      postJson<{ run_id: string }>(`${url}/threads/${thread}/runs`, {
+        assistant_id: "stuck",
+        input: {},
+        multitask_strategy: "enqueue",
+      });
+    const { run_id } = await start();
+    const statuses = async () =>
+      ((await (await get(`${url}/threads/${thread}/runs`)).json()) as readonly { status: string }[]).map(
+        ({ status }) => status,
+      );
+    const { page } = await opened(await browser(), `${url}/#/threads/${thread}${path(run_id)}`);
+    return { page, start, statuses };
+  }
+
+  test("on Cancel run, whose second click lands on Run again", async () => {
+    const { page, statuses } = await pageWithRun((run) => `/runs/${run}`);
+    await clickAt(page.getByRole("button", { name: "Cancel run" }), 1_000);
+    const again = page.getByRole("button", { name: "Run again" });
+    await again.waitFor();
+    await clickAt(again, 1_450);
+    await clickAt(again, 1_600);
+    // The click at 1,450 ms would have started a run of its own.
+    await page.getByText("running", { exact: true }).waitFor();
+    expect(await statuses()).toEqual(["running", "interrupted"]);
+  });
+
+  test("on Cancel run, whose second click or press would cancel the run that was queued", async () => {
+    const { page, start, statuses } = await pageWithRun(() => "");
+    await start();
+    await page.getByText("1 queued").waitFor();
+    const cancel = page.getByRole("button", { name: "Cancel run" });
+    const first = await cancel.elementHandle();
+    await clickAt(cancel, 1_000);
+    await expect.poll(() => first?.evaluate((button) => button.isConnected)).toBe(false);
+    await clickAt(cancel, 1_450);
+    expect(await statuses()).toEqual(["running", "interrupted"]);
+    await clickAt(cancel, 1_600);
+    await expect.poll(statuses).toEqual(["interrupted", "interrupted"]);
+  });
+
+  test("on Run again when the first click has already started the run", async () => {
+    const { page } = await threadWith("good", "?tab=runs");
+    const again = page.getByRole("button", { name: "Run again" });
+    const runs = page.locator(".runs > li");
+    await clickAt(again, 1_000);
+    await expect.poll(() => runs.count()).toBe(2);
+    await page.locator(".head").getByText("idle", { exact: true }).waitFor();
+    // The older run's button has moved down; the new run's is in its place.
+    await clickAt(again.first(), 1_450);
+    await clickAt(again.first(), 1_600);
+    await expect.poll(() => runs.count()).toBe(3);
+    await page.reload();
+    await runs.first().waitFor();
+    expect(await runs.count()).toBe(3);
+  });
+
+  test("on Pause of a cron, whose second click lands on Resume", async () => {
+    const { url } = await serve({ graphs: { work } });
+    const cron = { assistant_id: "work", schedule: "0 9 * * MON", input: {} };
+    const { cron_id } = await postJson<{ cron_id: string }>(`${url}/runs/crons`, cron);
+    const { page } = await opened(await browser(), `${url}/#/crons`);
+    await clickAt(page.getByRole("button", { name: "Pause" }), 1_000);
+    const resume = page.getByRole("button", { name: "Resume" });
+    await resume.waitFor();
+    const sent: string[] = [];
+    page.on("request", (request) => request.method() === "PATCH" && sent.push(request.postData() ?? ""));
+    await clickAt(resume, 1_450);
+    expect(await (await get(`${url}/runs/crons/${cron_id}`)).json()).toMatchObject({ enabled: false });
+    await clickAt(resume, 1_600);
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    expect(sent).toEqual(['{"enabled":true}']);
+  });
+
+  test("on Run again of a selected run", async () => {
+    const { url } = await serve({ graphs: { work } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "work", input: { name: "good" } });
+    const context = await browser();
+    const { page } = await opened(context, `${url}/#/runs`);
+    await page.locator("tbody").getByRole("checkbox").check();
+    const plan = await heldBack(context, /\/threads\/search$/);
+    await page.getByRole("button", { name: "Run again" }).dblclick();
+    plan.pass();
+    await page.getByText("Done: 1.").waitFor();
+    await context.unrouteAll({ behavior: "wait" });
+    expect(await (await get(`${url}/threads/${thread}/runs`)).json()).toHaveLength(2);
+  });
+
   const bill = setup({}).createMachine({
     initial: "open",
     states: { open: { on: { APPROVE: "paid" } }, paid: { type: "final" } },

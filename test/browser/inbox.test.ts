@@ -52,6 +52,17 @@ const questions = (page: Page): Promise<string[]> =>
 const send = (page: Page) => page.getByRole("button", { name: "Send answer" });
 
 describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, () => {
+  test("a page of an address that is beyond the last one counts no questions that are not there", async () => {
+    const { url, ask } = await started();
+    await ask("native", "tea");
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox?page=999`);
+    await page.getByText("No more questions").waitFor();
+    expect(await page.innerText("h1")).toBe("Inbox 1");
+    await page.getByRole("link", { name: "First page" }).click();
+    await expect.poll(() => questions(page)).toEqual(["Send tea?"]);
+    expect(wrong).toEqual([]);
+  });
+
   test("shows the questions of all threads, the longest wait first, and answers them in place, by keys", async () => {
     const { url, ask, valuesOf } = await started();
     // This thread is created before the others, and asks after them.

@@ -139,4 +139,40 @@ describe.skipIf(isMissing)("a run as a trace in a real browser", { timeout: 60_0
     expect(await page.locator('[data-task="last"]').count()).toBe(1);
     expect(wrong).toEqual([]);
   });
+
+  test("what a failed try has written is not shown in the conversation beside what the next try writes", async () => {
+    const mayFail = latch();
+    const mayEnd = latch();
+    let tries = 0;
+    const retrying = graph({
+      state: { messages: messages() },
+      nodes: {
+        think: {
+          retry: { attempts: 2, initial: 1 },
+          run: async (_, ctx) => {
+            const isFirst = ++tries === 1;
+            const message = ctx.message({ model: "large" });
+            message.write(isFirst ? "The first try" : "The second try");
+            await (isFirst ? mayFail : mayEnd).passed;
+            if (isFirst) throw new Error("the model was overloaded");
+            return { messages: [message.end()] };
+          },
+        },
+      },
+      edges: { start: "think" },
+    });
+    const { url } = await serve({ graphs: { retrying } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs`, { assistant_id: "retrying", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    const main = page.locator("#main");
+    await main.getByText("The first try").waitFor();
+    mayFail.pass();
+    await main.getByText("The second try").waitFor();
+    expect(await main.getByText("The first try").count()).toBe(0);
+    mayEnd.pass();
+    await page.locator(".head").getByText("idle", { exact: true }).waitFor();
+    expect(await main.getByText("The second try").count()).toBe(1);
+    expect(wrong).toEqual([]);
+  });
 });

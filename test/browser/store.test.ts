@@ -135,6 +135,25 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
     expect(wrong).toEqual([]);
   });
 
+  test("an item that somebody else has changed meanwhile is not deleted", async () => {
+    const { url } = await serve();
+    const store = storeAt(url);
+    await store.put(["a"], "k", { by: "first" });
+    const { page } = await opened(await browser(), `${url}/#/store`);
+    await page.getByRole("button", { name: "k", exact: true }).click();
+    await store.put(["a"], "k", { by: "second" });
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await dialog
+      .filter({ hasText: "permanently" })
+      .last()
+      .getByRole("button", { name: "Delete" })
+      .last()
+      .click();
+    await expect.poll(() => dialog.getByRole("alert").innerText()).toContain("changed by somebody else");
+    expect(await store.get("a", "k")).toMatchObject({ value: { by: "second" } });
+  });
+
   test("an edit does not overwrite what somebody else has stored meanwhile", async () => {
     const { url } = await serve();
     const store = storeAt(url);

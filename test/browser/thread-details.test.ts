@@ -60,6 +60,35 @@ describe.skipIf(isMissing)("a thread's title and metadata in a real browser", { 
     expect(wrong).toEqual([]);
   });
 
+  test("a title and metadata that somebody else has changed meanwhile are not overwritten", async () => {
+    const { url } = await serve();
+    const metadata = { title: "first", customer: "42", note: 1 };
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, { metadata });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread_id}`);
+    await page.getByRole("button", { name: "Details", exact: true }).click();
+    await page.getByLabel("Title", { exact: true }).fill("mine");
+    await page
+      .getByLabel("Metadata", { exact: true })
+      .fill('{"customer": "43", "note": 2, "constructor": "new"}');
+    await fetch(`${url}/threads/${thread_id}`, {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      // `note` is changed to the same value as in the form.
+      body: JSON.stringify({ metadata: { title: "theirs", customer: "44", note: 2 } }),
+    });
+    await page.getByRole("button", { name: "Save" }).click();
+    await expect
+      .poll(() => page.innerText("dialog [role=alert]"))
+      .toBe(
+        "Somebody else has changed “customer”, “title” while you were editing. Copy your changes, and open the form again.",
+      );
+    expect(await page.getByLabel("Title", { exact: true }).inputValue()).toBe("mine");
+    expect(await (await get(`${url}/threads/${thread_id}`)).json()).toMatchObject({
+      metadata: { title: "theirs", customer: "44", note: 2 },
+    });
+    expect(wrong).toEqual([]);
+  });
+
   test("the button that opened the dialog has the focus again when they are saved", async () => {
     const { url } = await serve();
     const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);

@@ -123,6 +123,31 @@ describe("a run, as its events tell it", () => {
     expect(task.status).toBe("stopped");
   });
 
+  test("messages of a failed try, and of a try that ended with the server, are abandoned until they are written again", () => {
+    const { trace, take, debug, saved } = traced();
+    const write = (id: string, content: string) =>
+      take("messages", [{ id, type: "AIMessageChunk", content }, { langgraph_checkpoint_ns: "a:a-1" }]);
+    take("metadata", { attempt: 1 });
+    saved(0, 0, {}, ["a"]);
+    debug("task", 1, 1, { id: "a-1", name: "a" });
+    write("first", "Good ");
+    write("same", "Good ");
+    expect([...trace.abandonedMessages]).toEqual([]);
+    take("logs", { task: "a-1", level: "warn", message: "failed", try: 1 });
+    expect([...trace.abandonedMessages]).toEqual(["first", "same"]);
+    write("second", "Good ");
+    write("same", "Good day");
+    expect([...trace.abandonedMessages]).toEqual(["first"]);
+    expect(trace.messages.get("same")).toMatchObject({ text: "Good day" });
+    take("metadata", { attempt: 2 });
+    debug("task", 1, 8, { id: "a-1", name: "a" });
+    write("third", "Good ");
+    expect([...trace.abandonedMessages].toSorted()).toEqual(["first", "same", "second"]);
+    debug("task_result", 1, 9, { id: "a-1", name: "a", result: {}, interrupts: [] });
+    take("metadata", { attempt: 3 });
+    expect(trace.abandonedMessages.has("third")).toBe(false);
+  });
+
   test("what does not stop when another fails lasts until the run has ended, and so does the run", () => {
     const { trace, debug, saved } = traced();
     saved(0, 0, {}, ["stubborn", "broken"]);

@@ -148,6 +148,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
   );
 
   const act = async (action: BulkRunAction) => {
+    if (working.peek() !== null) return;
     const runs = (rows.value ?? []).filter(({ run_id }) => chosen.value.has(run_id));
     const batch = newBatchId();
     acted.value = runs.map(({ run_id }) => run_id);

@@ -1,6 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { FoundRun } from "../api/records.ts";
 import { runAction } from "../app/notices.ts";
+import { ActionButton } from "../components/action-button.tsx";
 import { ConfirmDialog } from "../components/dialogs.tsx";
 import { useResource } from "../components/use-resource.ts";
 import {
@@ -55,14 +56,9 @@ export function SelectionBar({ selected, isBusy, onAction, onClear }: SelectionB
         >
           Resume
         </button>
-        <button
-          type="button"
-          aria-describedby="about-retry"
-          disabled={isBusy}
-          onClick={() => void runAction(repeat)}
-        >
+        <ActionButton aria-describedby="about-retry" isDisabled={isBusy} onAct={() => runAction(repeat)}>
           Run again
-        </button>
+        </ActionButton>
         <button type="button" disabled={isBusy} onClick={() => onAction("cancel")}>
           Cancel
         </button>

@@ -421,6 +421,8 @@ export const deleteStoreItem = ({ namespace, key }: StoreItemAddress) =>
 /** Lists crons, newest first. */
 export const listCrons = (limit: number, offset: number): Promise<readonly Cron[]> =>
   fetchJson("runs/crons/search", { body: { limit, offset }, isRead: true });
+/** Reads a cron. @throws RequestError 404 if there is no such cron */
+export const getCron = (id: string): Promise<Cron> => fetchJson(`runs/crons/${part(id)}`);
 /** Creates a cron. `thread`: the id of the thread on which its runs start; null: each run gets a new thread. */
 export const createCron = (thread: string | null, definition: JsonRecord): Promise<Cron> =>
   fetchJson(thread === null ? "runs/crons" : `threads/${part(thread)}/runs/crons`, { body: definition });

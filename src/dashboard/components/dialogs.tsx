@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { ACTS_ONCE } from "../app/ignore-second-clicks.ts";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface DialogProps {
@@ -92,6 +93,7 @@ export function ConfirmDialog({ title, text, yes, no = "Cancel", onYes, onClose 
           {no}
         </button>
         <button
+          {...ACTS_ONCE}
           type="button"
           class="danger"
           onClick={() => {

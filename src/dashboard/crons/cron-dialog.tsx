@@ -1,5 +1,5 @@
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { createCron, getAssistantSchemas, updateCron } from "../api/client.ts";
+import { createCron, getAssistantSchemas, getCron, updateCron } from "../api/client.ts";
 import { type Assistant, type Cron, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { FormDialog } from "../components/form-dialog.tsx";
 import { FormFooter } from "../components/form-footer.tsx";
@@ -20,6 +20,7 @@ import {
   StrategyChoice,
 } from "../threads/run-options.tsx";
 import {
+  assertCronNotOverwritten,
   cronChanges,
   type CronFields,
   runDraftFromCronInput,
@@ -150,7 +151,9 @@ function CronForm({ cron, assistants, draft: initialDraft, onEdit, onSaved, onCl
         await createCron(fields.thread?.trim() ?? null, request);
       } else {
         const input = isInputEdited ? entered.given : undefined;
-        await updateCron(cron.cron_id, cronChanges(cron, { fields, settings, input }));
+        const changes = cronChanges(cron, { fields, settings, input });
+        assertCronNotOverwritten(cron, await getCron(cron.cron_id), changes);
+        await updateCron(cron.cron_id, changes);
       }
       onSaved();
     });

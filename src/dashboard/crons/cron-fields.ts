@@ -1,6 +1,6 @@
 import { type Cron, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { differingMembers } from "../assistants/differing-members.ts";
-import { changedMetadata } from "../components/changed-metadata.ts";
+import { assertNotOverwriting, changedMetadata } from "../components/changed-metadata.ts";
 import { fromDatetimeLocal, toDatetimeLocal } from "../components/datetime-local.ts";
 import { EMPTY_RUN_DRAFT, type RunInputDraft } from "../threads/run-drafts.ts";
 import { messagesProperty } from "../threads/run-input.ts";
@@ -190,6 +190,17 @@ export function cronChanges(cron: Cron, { fields, settings, input }: EnteredCron
     ...Object.fromEntries(changed.map((name) => [name, run[name]])),
     ...(input !== undefined && !isSameInput(cron.payload["input"], input) && { input }),
   };
+}
+
+/**
+ * Checks that a change of a cron overwrites no change that somebody else has made since the form was opened. `before`:
+ * the cron when the form was opened; `now`: the stored cron.
+ * @throws Error naming the fields that somebody else has changed
+ */
+export function assertCronNotOverwritten(before: Cron, now: Cron, { metadata, ...fields }: JsonRecord): void {
+  const fieldsOf = (cron: Cron): JsonRecord => ({ ...ABSENT, ...cron.payload, ...cron });
+  assertNotOverwriting(fieldsOf(before), fieldsOf(now), fields);
+  if (isJsonRecord(metadata)) assertNotOverwriting(before.metadata, now.metadata, metadata);
 }
 
 function isSameInput(before: unknown, input: JsonRecord): boolean {

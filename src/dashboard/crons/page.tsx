@@ -82,10 +82,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
             assistant={assistants?.find(({ assistant_id }) => assistant_id === cron.assistant_id)}
             onRun={() => act(() => runCronNow(cron), "Run started.")}
             onEnable={(enabled) =>
-              void act(
-                () => updateCron(cron.cron_id, { enabled }),
-                enabled ? "Cron resumed." : "Cron paused.",
-              )
+              act(() => updateCron(cron.cron_id, { enabled }), enabled ? "Cron resumed." : "Cron paused.")
             }
             onEdit={() => setEdited(cron)}
             onDelete={() => setDeleting(cron)}
@@ -145,7 +142,7 @@ function NoCron({ isFirst }: { readonly isFirst: boolean }) {
 interface CardProps extends ListedCron {
   readonly assistant: Assistant | undefined;
   readonly onRun: () => Promise<unknown>;
-  readonly onEnable: (enabled: boolean) => void;
+  readonly onEnable: (enabled: boolean) => Promise<unknown>;
   readonly onEdit: () => void;
   readonly onDelete: () => void;
 }
@@ -161,9 +158,9 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onEdit, onDelete }: 
         {!enabled && <StatusBadge of="interrupted" words="paused" />}
         <span class="space" />
         <ActionButton onAct={onRun}>Run now</ActionButton>
-        <button type="button" onClick={() => onEnable(!enabled)}>
+        <ActionButton key={String(enabled)} onAct={() => onEnable(!enabled)}>
           {enabled ? "Pause" : "Resume"}
-        </button>
+        </ActionButton>
         <button type="button" onClick={onEdit}>
           Edit
         </button>

@@ -48,7 +48,9 @@ export class InboxSubscription {
           ({ question }) => question !== null && awaitedEventTypes(question) !== null,
         );
         void this.#timers.setThreads(machines.map(({ thread }) => thread));
-        this.total.value = Math.max(total, page * INBOX_PAGE_SIZE + threads.length);
+        // An empty page, such as one of an old link, does not tell that the pages before it are full.
+        this.total.value =
+          threads.length === 0 ? total : Math.max(total, page * INBOX_PAGE_SIZE + threads.length);
         this.error.value = null;
       },
       onError: (cause) => {

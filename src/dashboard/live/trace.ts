@@ -73,6 +73,8 @@ export class Trace {
   readonly tasks = new Map<string, Task>();
   readonly steps: TraceCheckpoint[] = [];
   readonly messages = new Map<string, ChatMessage>();
+  /** The ids of messages that failed or stopped tries of tasks have streamed: no state will contain them. */
+  readonly abandonedMessages = new Set<string>();
   error: { readonly error: string; readonly message: string } | null = null;
   /** When the run ended, in epoch milliseconds; null while it is in progress. */
   endedAt: number | null = null;
@@ -150,7 +152,10 @@ export class Trace {
   #begun(data: unknown): void {
     const attempt = isJsonRecord(data) && typeof data["attempt"] === "number" ? data["attempt"] : 1;
     // A new attempt runs the tasks again that were running when the server stopped. Ends their earlier executions.
-    if (attempt > this.attempt) this.end(this.#heardAt);
+    if (attempt > this.attempt) {
+      for (const task of this.tasks.values()) if (task.endedAt === null) this.#abandonMessagesOf(task);
+      this.end(this.#heardAt);
+    }
     this.endedAt = null;
     this.attempt = attempt;
     this.error = null;
@@ -161,6 +166,8 @@ export class Trace {
     if (!isJsonRecord(raw) || typeof raw["id"] !== "string") return;
     const { id } = raw;
     if (raw["type"] === "remove") return;
+    // The next try writes a message with the same id from its beginning.
+    if (this.abandonedMessages.delete(id)) this.messages.delete(id);
     const message = appendChunk(this.messages.get(id), raw);
     const models = uniqueNames(message.models, modelNamesIn(metadata, ["ls_model_name"]));
     this.messages.set(id, { ...message, models });
@@ -169,10 +176,15 @@ export class Trace {
     if (task !== undefined && !task.messages.includes(id)) task.messages.push(id);
   }
 
+  #abandonMessagesOf(task: Task): void {
+    for (const id of task.messages) this.abandonedMessages.add(id);
+  }
+
   #logged(line: LogLine): void {
     const task = this.tasks.get(line.task);
     task?.lines.push(line);
     if (task === undefined || line.try === undefined) return;
+    this.#abandonMessagesOf(task);
     this.#tried(task, "failed");
   }
 

@@ -265,18 +265,17 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
             />
           </>
         ) : (
-          <button
-            type="button"
+          <ActionButton
             class="danger"
-            onClick={() =>
-              void runAction(async () => {
+            onAct={() =>
+              runAction(async () => {
                 await cancelRun(thread, id, "interrupt");
                 watch.refresh();
               })
             }
           >
             Cancel run
-          </button>
+          </ActionButton>
         )}
         <CopyButton text={() => location.href} label="link to this view" shown="Copy link" />
         <a class="button quiet" href={hrefOf(["threads", thread])}>

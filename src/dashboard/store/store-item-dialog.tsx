@@ -25,6 +25,8 @@ interface StoreItemDialogProps {
  */
 const NO_ITEM = "Item not found. It was deleted, or your access rules map it to another namespace.";
 
+const CHANGED_ITEM = "The item was changed by somebody else while you were editing. Open it again.";
+
 /** A dialog to create, edit or delete an item of the store. */
 export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreItemDialogProps) {
   const [labels, setLabels] = useState((item?.namespace ?? namespace).join("."));
@@ -49,8 +51,7 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
       if (item === null && before !== null)
         throw new Error("An item with this key already exists. Open it to change it.");
       if (item !== null && before === null) throw new Error(NO_ITEM);
-      if (item !== null && before?.updated_at !== item.updated_at)
-        throw new Error("The item was changed by somebody else while you were editing. Open it again.");
+      if (item !== null && before?.updated_at !== item.updated_at) throw new Error(CHANGED_ITEM);
       await putStoreItem({ ...place, value, ...ttlOf(ttl, item) });
       showNotice(item === null ? "Item created." : "Item saved.");
       onChanged(place.namespace);
@@ -59,7 +60,9 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
   const remove = (gone: StoreItem) =>
     submit.start(async () => {
       // Checked first, because the server also accepts the deletion of an item that does not exist.
-      if ((await getStoreItem(gone)) === null) throw new Error(NO_ITEM);
+      const now = await getStoreItem(gone);
+      if (now === null) throw new Error(NO_ITEM);
+      if (now.updated_at !== gone.updated_at) throw new Error(CHANGED_ITEM);
       await deleteStoreItem(gone);
       showNotice("Item deleted.");
       onChanged(null);

@@ -3,6 +3,7 @@ import { deleteWebhookDelivery, listWebhookDeliveries, retryWebhookDelivery } fr
 import type { WebhookDeliveryRow } from "../api/records.ts";
 import { hrefOf } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
+import { ActionButton } from "../components/action-button.tsx";
 import { ConfirmDialog } from "../components/dialogs.tsx";
 import { ErrorAlert } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
@@ -42,14 +43,11 @@ export function DeadLetterList({ count }: { readonly count: number }) {
               <p class="bad">{reasonOf(delivery)}</p>
             </div>
             <div class="bar">
-              <button
-                type="button"
-                onClick={() =>
-                  void act(() => retryWebhookDelivery(delivery.id), "Sending the webhook again.")
-                }
+              <ActionButton
+                onAct={() => act(() => retryWebhookDelivery(delivery.id), "Sending the webhook again.")}
               >
                 Send again
-              </button>
+              </ActionButton>
               <button type="button" class="quiet" onClick={() => setDeleting(delivery)}>
                 Delete
               </button>

@@ -262,7 +262,7 @@ function streamedMessages(
   isOver: boolean,
 ): readonly ChatMessage[] {
   if (trace === undefined || isOver) return [];
-  const messages = [...trace.messages.values()];
+  const messages = [...trace.messages.values()].filter(({ id }) => !trace.abandonedMessages.has(id));
   const lastKnown = isShortened ? messages.findLastIndex(({ id }) => known.has(id)) : -1;
   // A task that is in progress may still be writing a message that began before others which are in the state.
   const writing = new Set(

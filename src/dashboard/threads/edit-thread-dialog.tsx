@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { updateThread } from "../api/client.ts";
+import { getThread, updateThread } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type Thread } from "../api/records.ts";
 import { showNotice } from "../app/notices.ts";
-import { changedMetadata } from "../components/changed-metadata.ts";
+import { assertNotOverwriting, changedMetadata } from "../components/changed-metadata.ts";
 import { FormDialog } from "../components/form-dialog.tsx";
 import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
@@ -31,6 +31,7 @@ export function EditThreadDialog({ thread, onChanged, onClose }: DetailsProps) {
   const [before] = useState(() => ({
     title: typeof thread.metadata["title"] === "string" ? thread.metadata["title"] : "",
     own: ownMetadata(thread.metadata),
+    all: thread.metadata,
   }));
   const { own } = before;
   const [title, setTitle] = useState(before.title);
@@ -39,7 +40,9 @@ export function EditThreadDialog({ thread, onChanged, onClose }: DetailsProps) {
   const isUnchanged = !isTitleChanged && JSON.stringify(given) === JSON.stringify(own);
   const save = async () => {
     if (!isJsonRecord(given)) throw new Error("The metadata must be a JSON object.");
-    await updateThread(id, { ...changedMetadata(own, given), ...(isTitleChanged && { title }) });
+    const changes = { ...changedMetadata(own, given), ...(isTitleChanged && { title }) };
+    assertNotOverwriting(before.all, (await getThread(id)).metadata, changes);
+    await updateThread(id, changes);
     showNotice("Thread updated.");
     onChanged();
     onClose();

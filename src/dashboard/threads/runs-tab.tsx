@@ -133,15 +133,12 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
                   </button>
                 </>
               ) : (
-                <button
-                  type="button"
+                <ActionButton
                   class="danger"
-                  onClick={() =>
-                    void act(() => cancelRun(watch.id, run.run_id, "interrupt"), "Run cancelled.")
-                  }
+                  onAct={() => act(() => cancelRun(watch.id, run.run_id, "interrupt"), "Run cancelled.")}
                 >
                   Cancel
-                </button>
+                </ActionButton>
               )}
             </span>
           </li>

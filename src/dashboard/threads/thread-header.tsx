@@ -5,6 +5,7 @@ import { navigate, hrefOf } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { threadStatusText } from "../live/status-texts.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { ActionButton } from "../components/action-button.tsx";
 import { ConfirmDialog } from "../components/dialogs.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Age } from "../components/age.tsx";
@@ -67,9 +68,10 @@ export function ThreadHeader({
       </div>
       <div class="actions">
         {stoppable !== undefined && (
-          <button type="button" class="danger" onClick={() => void cancel()}>
+          // The key keeps a second press of Enter from cancelling the run that starts next.
+          <ActionButton key={stoppable.run_id} class="danger" onAct={cancel}>
             Cancel run
-          </button>
+          </ActionButton>
         )}
         <button type="button" class="quiet" title="Edit title and metadata" onClick={() => setEditing(true)}>
           Details
