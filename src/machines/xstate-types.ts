@@ -89,7 +89,7 @@ export interface StateNode {
 
 export interface Machine {
   readonly id: string;
-  readonly config: object;
+  readonly config: { readonly context?: unknown };
   readonly version: string | undefined;
   /** The value of the option `schemas`. XState keeps it but does not use it. */
   readonly schemas?: unknown;

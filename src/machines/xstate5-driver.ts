@@ -27,6 +27,7 @@ export function createXState5Driver(
   schemas: DeclaredSchemas | null = null,
 ): MachineDriver {
   const roots = new RootActorFactory(xstate, machine);
+  for (const one of machinesOf(machine)) copyDeclaredContext(one);
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState writes references to actors into the context.
     new MachineInterpreter(roots, { snapshot: structuredClone(Object.assign({}, rest, { value, context })) });
@@ -100,6 +101,24 @@ export function createXState5Driver(
     },
     childMachines: () => childMachinesOf(xstate, machine),
   };
+}
+
+/**
+ * Makes each actor of a machine begin with a copy of the context that the machine's configuration declares as an object. XState gives the
+ * same object to all actors, so an action that changed it in place would change it for the threads of all tenants.
+ */
+function copyDeclaredContext({ config }: Machine): void {
+  const { context } = config;
+  if (typeof context !== "object" || context === null || Object.isFrozen(config)) return;
+  // A context that cannot be copied, such as one with a function, is left as it is.
+  const copy = () => {
+    try {
+      return structuredClone(context);
+    } catch {
+      return context;
+    }
+  };
+  Object.defineProperty(config, "context", { get: copy, enumerable: true, configurable: true });
 }
 
 const pathOf = ({ path }: StateNode) => path.join(".");

@@ -153,3 +153,28 @@ test("machines that start each other in a circle are listed once on each way", (
   expect(listed.map(({ path }) => path.join("|"))).toEqual(["inner", "inner|outer"]);
   expect(listed.map(({ firstContext }) => firstContext())).toEqual([{ depth: 1 }, { of: {} }]);
 });
+
+test("an action that changes a machine's declared context in place changes it for this thread alone", () => {
+  const note = ({ context }: { context: { items: string[] } }) => void context.items.push("seen");
+  const inner = setup({ types: { context: {} as { items: string[] } } }).createMachine({
+    id: "inner",
+    context: { items: [] },
+    initial: "a",
+    states: { a: { entry: assign(({ context }) => (note({ context }), { items: context.items })) } },
+  });
+  const outer = setup({ types: { context: {} as { items: string[] } }, actors: { inner } }).createMachine({
+    id: "outer",
+    context: { items: [] },
+    entry: assign(({ context }) => (note({ context }), { items: context.items })),
+    invoke: { src: "inner", id: "inner" },
+  });
+  const driver = createXState5Driver(xstate as never, outer as unknown as Machine);
+  const begun = () => {
+    const { context, rest } = driver.begin({}).snapshot;
+    const { inner: own } = rest["children"] as { inner: { snapshot: { context: object } } };
+    return [context, own.snapshot.context];
+  };
+  const once = [{ items: ["seen"] }, { items: ["seen"] }];
+  expect(begun()).toEqual(once);
+  expect(begun()).toEqual(once);
+});
