@@ -1,5 +1,6 @@
-import { join } from "node:path";
-import { build, type BuildOptions } from "esbuild";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { build, type BuildOptions, type Plugin } from "esbuild";
 
 /** The directory of the package. */
 export const PACKAGE_ROOT = join(import.meta.dirname, "../..");
@@ -50,6 +51,26 @@ export const EXTERNAL_PACKAGES = [
   "@langchain/langgraph-sdk",
 ];
 
+/**
+ * Modules that are imported dynamically, and in a server only after `app.js` is loaded. A worker thread that loads a machine loads `app.js` too,
+ * because of {@link fewerChunks}.
+ */
+const LOADED_AFTER_APP =
+  /\/src\/(app\/shard-links|cli\/(dev-server|replicated-storage-options)|machines\/exported-machine|openapi\/document|platform\/file-watcher|transport\/node)\.js$/;
+
+/**
+ * Makes modules that are loaded after `app.js` import it. Esbuild puts modules into one chunk if the same dynamic imports lead to them. Without
+ * this plugin, each of these imports would divide the modules of `app.js` into further chunks, 60 instead of 40, and a start would take 10 %
+ * longer (benchmark `cold-start`).
+ */
+const fewerChunks: Plugin = {
+  name: "fewer-chunks",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: LOADED_AFTER_APP }, ({ path }) => ({
+      contents: `${readFileSync(path, "utf8")}\nimport ${JSON.stringify(join(dirname(dirname(path)), "app.js"))};\n`,
+    })),
+};
+
 /** Bundles the compiled files of the server. Loading 600 separate files would double the time of a start. */
 export async function bundleServer(entries: readonly string[], options: BuildOptions): Promise<void> {
   await build({
@@ -63,6 +84,7 @@ export async function bundleServer(entries: readonly string[], options: BuildOpt
     // files in the stack, up to 1.9 MB each, when a node fails for the first time.
     sourcemap: "external",
     external: EXTERNAL_PACKAGES,
+    plugins: [fewerChunks],
     alias: { "node-gyp-build": "./src/storage/classic-level-binding.cjs" },
     define: { __dirname: "undefined" },
     // Bundled CommonJS packages call `require`, which an ES module does not have.
