@@ -385,9 +385,11 @@ describe.skipIf(isMissing)("Markdown in a real browser", { timeout: 60_000 }, ()
       let response = await route.fetch();
       // The page also reads when its feed begins, which may be before the answer.
       if (!isSent) return route.fulfill({ response });
-      // A read that begins just before the answer is stored waits for it: the rest of this read is held back, too.
-      // oxlint-disable-next-line no-await-in-loop -- until the answer is stored
-      while (!(await response.text()).includes('"resume"')) response = await route.fetch();
+      // A read that begins before the run with the answer is in progress waits for that: the rest of this read is held back, too.
+      const hasBegun = (runs: unknown) =>
+        (runs as readonly { readonly status: string }[]).some(({ status }) => status === "running");
+      // oxlint-disable-next-line no-await-in-loop -- until the run is in progress
+      while (!reads && !hasBegun(await response.json())) response = await route.fetch();
       reads++;
       if (reads > 1) {
         await known.passed;
