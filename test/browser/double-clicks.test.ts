@@ -171,7 +171,7 @@ describe.skipIf(isMissing)("a double click in a real browser acts once", { timeo
     await clickAt(again, 1_450);
     await clickAt(again, 1_600);
     // The click at 1,450 ms would have started a run of its own.
-    await page.getByText("running", { exact: true }).waitFor();
+    await page.locator("h2 .status.running").waitFor();
     expect(await statuses()).toEqual(["running", "interrupted"]);
   });
 

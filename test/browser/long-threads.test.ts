@@ -113,6 +113,8 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
     await page.locator(".bubble").getByText("number 505", { exact: true }).waitFor();
+    // An update in the same frame would take the page to its end again, before it gets the scroll event.
+    await page.evaluate("new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))");
     const isInPlace = async ([text, top]: readonly [string, number]) => {
       const [now, place] = await firstSeen(page);
       expect(now).toBe(text);
