@@ -40,7 +40,7 @@ const pages = (bench: Bench, search: object) => ({
   connections: 1,
   method: "POST" as const,
   paths: ["/threads/search"],
-  // Enough that the compiler's share is small: the first thousand searches of a new process take twice as long.
+  // In the first thousand searches of a new process, much of the CPU is the compiler's.
   total: Math.max(20, Math.round(5_000 * bench.scale)),
   body: JSON.stringify(search),
   answer: "text" as const,

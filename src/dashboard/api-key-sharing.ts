@@ -1,3 +1,4 @@
+import { pathPrefix } from "./path-prefix.ts";
 import { StoredText } from "./stored-text.ts";
 
 /**
@@ -9,7 +10,7 @@ import { StoredText } from "./stored-text.ts";
 const ANSWER_TIMEOUT_MS = 500;
 
 /** Servers below different path prefixes of the same origin have different keys. */
-const CHANNEL_NAME = `heddle.key ${new URL(".", location.href).pathname}`;
+const CHANNEL_NAME = `heddle.key ${pathPrefix()}`;
 
 /**
  * Whether this tab has had a key, as `yes` or `no`. A tab that has had one does not ask others: the user may have signed

@@ -1,3 +1,5 @@
+import { pathPrefix } from "./path-prefix.ts";
+
 interface StoredTextOptions {
   /** `tab`: until this browser tab is closed. `browser`: for all tabs, even after the browser has been closed. */
   readonly keptFor: "tab" | "browser";
@@ -56,13 +58,10 @@ export class StoredText {
     }
   }
 
-  /**
-   * Servers below different path prefixes share the storage of their origin. A text that is kept for the tab, such as the
-   * API key, belongs to one server, so its name contains the prefix.
-   */
+  /** A text that is kept for the tab, such as the API key, belongs to one server, so its name contains the server's path prefix. */
   #name(): string {
-    const { pathname } = new URL(".", location.href);
-    return this.#keptFor === "browser" || pathname === "/" ? this.#key : `${this.#key} ${pathname}`;
+    const prefix = pathPrefix();
+    return this.#keptFor === "browser" || prefix === "/" ? this.#key : `${this.#key} ${prefix}`;
   }
 
   /** @throws DOMException if the browser's storage is disabled */

@@ -11,7 +11,7 @@ import { SmallMap, smallMapBy } from "../model/small-map.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../model/json.ts";
-import { earlierTaskResultsOf, showsEarlierTaskResults } from "../model/earlier-task-results.ts";
+import { earlierRunTaskResultsOf, showsEarlierRunTaskResults } from "../model/earlier-run-task-results.ts";
 import type { Breakpoints, RunRecord } from "../model/run.ts";
 import type { Emission, CheckpointWithState, ExecutionServices, EngineStep } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
@@ -107,7 +107,7 @@ export class SuperstepState {
   readonly #shownChildTasks = new Map<string, PlannedTask>();
   /** The latest checkpoint of each child machine. */
   #childPositions: readonly ChildPosition[];
-  readonly #showsEarlierTaskResults: boolean;
+  readonly #showsEarlierRunTaskResults: boolean;
   readonly breakpoints: { readonly before: Breakpoints | null; readonly after: Breakpoints | null };
 
   constructor(
@@ -131,7 +131,7 @@ export class SuperstepState {
     this.waiting = parseWaitingNodes(engine);
     this.#metadata = checkpointMetadata(run, graphPosition);
     this.#childPositions = childMachinePositionsAt(position.head);
-    this.#showsEarlierTaskResults = showsEarlierTaskResults(run.kwargs);
+    this.#showsEarlierRunTaskResults = showsEarlierRunTaskResults(run.kwargs);
     this.breakpoints = {
       before: breakpointsWithin(run.kwargs.interrupt_before, graphPosition.path),
       after: breakpointsWithin(run.kwargs.interrupt_after, graphPosition.path),
@@ -324,7 +324,7 @@ export class SuperstepState {
     const { id, step } = head;
     const { output } = this.definition;
     const { ns, values } = this;
-    if (this.#showsEarlierTaskResults)
+    if (this.#showsEarlierRunTaskResults)
       return { fact: this.#checkpointFactWithTasks(head, input), values, head };
     if (output === null) return { fact: { t: "checkpoint", id, ns, step, input }, values, head };
     return { fact: { t: "checkpoint", id, ns, step, input, output }, values, head };
@@ -332,7 +332,7 @@ export class SuperstepState {
 
   #checkpointFactWithTasks({ id, step, next }: CheckpointHead, input: boolean): Fact {
     const { output, nodes } = this.definition;
-    const tasks = earlierTaskResultsOf(
+    const tasks = earlierRunTaskResultsOf(
       next,
       (task) => this.pendingWrites.get(task),
       ({ name }) => (nodes.get(name)?.graph ?? null) !== null,

@@ -3,7 +3,7 @@ import { PUSH_KIND } from "../graph/superstep.ts";
 import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { Interrupt, InterruptsByTask } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { earlierTaskResultsOf } from "../model/earlier-task-results.ts";
+import { earlierRunTaskResultsOf } from "../model/earlier-run-task-results.ts";
 import { stringifyJson } from "../model/stringify-json.ts";
 import type { Emission, CheckpointWithState, ExecutionServices } from "../ports/engine.ts";
 import { PendingWrites, type TaskKey } from "./pending-writes.ts";
@@ -42,7 +42,7 @@ interface Parts {
   readonly marks: CheckpointRunData;
   readonly input: JsonObject | null;
   readonly messages: MessageRecorder;
-  readonly showsEarlierTaskResults: boolean;
+  readonly showsEarlierRunTaskResults: boolean;
   /** The keys of the state that are neither stored nor shown to clients, for the graph at a namespace. */
   hidden(ns: string): ReadonlySet<string>;
   /** Called when a task has ended and all of its events are recorded. */
@@ -188,12 +188,14 @@ export class ExecutionRecorder {
     this.#made(
       loop,
       made,
-      emission && this.#parts.showsEarlierTaskResults ? this.#withTasks(loop, payload, emission) : emission,
+      emission && this.#parts.showsEarlierRunTaskResults
+        ? this.#withTasks(loop, payload, emission)
+        : emission,
     );
   }
 
   #withTasks({ ns, id, next }: GraphProgress, { tasks }: CheckpointPayload, emission: Emission): Emission {
-    const known = earlierTaskResultsOf(
+    const known = earlierRunTaskResultsOf(
       next,
       (task) => this.pendingWrites.get({ ns, checkpoint: id ?? "", task }),
       (task) => isObject(tasks.find((each) => each.id === task.id)?.state),

@@ -1,7 +1,7 @@
 import { emptyWrites } from "../model/checkpoint.ts";
 import { toPlainError, ServiceError, type PlainError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { showsEarlierTaskResults } from "../model/earlier-task-results.ts";
+import { showsEarlierRunTaskResults } from "../model/earlier-run-task-results.ts";
 import type { RunRecord } from "../model/run.ts";
 import type {
   Execution,
@@ -92,7 +92,7 @@ export class HostedExecution implements Execution {
       marks: checkpointRunDataOf(run, hosted.hash),
       input: isObject(run.kwargs.input) ? run.kwargs.input : null,
       messages: new MessageRecorder(hosted.library, (fact) => this.#emit(fact)),
-      showsEarlierTaskResults: showsEarlierTaskResults(run.kwargs),
+      showsEarlierRunTaskResults: showsEarlierRunTaskResults(run.kwargs),
       source,
       hidden: (ns) => untrackedKeys(hosted.graph, ns),
       ended: (task) => this.#taskEnded(task),

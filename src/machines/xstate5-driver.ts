@@ -1,6 +1,7 @@
 /* oxlint-disable no-underscore-dangle -- names of XState */
 import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
+import { isPlain } from "../model/memory-size.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
 import { MachineInterpreter, RootActorFactory } from "./machine-interpreter.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
@@ -105,20 +106,35 @@ export function createXState5Driver(
 
 /**
  * Makes each actor of a machine begin with a copy of the context that the machine's configuration declares as an object. XState gives the
- * same object to all actors, so an action that changed it in place would change it for the threads of all tenants.
+ * same object to all actors, so an action that changed it in place would change it for the threads of all tenants. A configuration that is
+ * sealed or frozen cannot be changed, and keeps its one object.
  */
 function copyDeclaredContext({ config }: Machine): void {
-  const { context } = config;
-  if (typeof context !== "object" || context === null || Object.isFrozen(config)) return;
-  // A context that cannot be copied, such as one with a function, is left as it is.
-  const copy = () => {
-    try {
-      return structuredClone(context);
-    } catch {
-      return context;
-    }
-  };
-  Object.defineProperty(config, "context", { get: copy, enumerable: true, configurable: true });
+  const declared = Object.getOwnPropertyDescriptor(config, "context");
+  if (declared?.configurable !== true || !isObject(declared.value)) return;
+  const { value: context } = declared;
+  Object.defineProperty(config, "context", {
+    get: () => copyContainers(context),
+    enumerable: true,
+    configurable: true,
+  });
+}
+
+/** A copy of the arrays and plain objects of a value, with the same other values in it. A cycle is copied as a cycle. */
+function copyContainers(value: unknown, copies = new Map<object, unknown>()): unknown {
+  if (typeof value !== "object" || value === null || !(Array.isArray(value) || isPlain(value))) return value;
+  const known = copies.get(value);
+  if (known !== undefined) return known;
+  const copy: Record<string, unknown> | unknown[] = Array.isArray(value) ? [] : {};
+  copies.set(value, copy);
+  for (const [key, member] of Object.entries(value))
+    Object.defineProperty(copy, key, {
+      value: copyContainers(member, copies),
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
+  return copy;
 }
 
 const pathOf = ({ path }: StateNode) => path.join(".");

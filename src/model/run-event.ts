@@ -3,7 +3,7 @@ import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 import type { ChildMachineStatus } from "./machine-child.ts";
-import type { EarlierRunTaskResults } from "./earlier-task-results.ts";
+import type { EarlierRunTaskResults } from "./earlier-run-task-results.ts";
 
 /**
  * The state to which a fact refers, stored within the fact itself. It is used where the fact refers to no stored checkpoint:

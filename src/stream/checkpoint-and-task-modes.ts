@@ -4,7 +4,7 @@ import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
 import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
-import type { EarlierRunTaskResult } from "../model/earlier-task-results.ts";
+import type { EarlierRunTaskResult } from "../model/earlier-run-task-results.ts";
 import { childMachinePositionsAt, childrenWithin, nextNodeNames, ownTasks } from "../model/machine-child.ts";
 import type { RunRecord } from "../model/run.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";

@@ -178,3 +178,30 @@ test("an action that changes a machine's declared context in place changes it fo
   expect(begun()).toEqual(once);
   expect(begun()).toEqual(once);
 });
+
+test("a declared context keeps its class instances, and a sealed configuration is served as it is", () => {
+  class Price {
+    readonly cents = 250;
+    toJSON() {
+      return this.cents;
+    }
+  }
+  const price = new Price();
+  const machine = setup({}).createMachine({
+    context: { price, shown: "" },
+    entry: assign(({ context }) => ({ shown: context.price === price ? "the same" : "another" })),
+  });
+  const begun = () =>
+    createXState5Driver(xstate as never, machine as unknown as Machine).begin({}).snapshot.context;
+  expect(begun()).toEqual({ price: 250, shown: "the same" });
+  // A second driver of the same machine.
+  expect(begun()).toEqual({ price: 250, shown: "the same" });
+  Object.seal(machine.config);
+  expect(begun()).toEqual({ price: 250, shown: "the same" });
+  const sealed = setup({}).createMachine(Object.seal({ context: { count: 1 } }));
+  expect(
+    createXState5Driver(xstate as never, sealed as unknown as Machine).begin({}).snapshot.context,
+  ).toEqual({
+    count: 1,
+  });
+});

@@ -1,5 +1,4 @@
 import type { JsonRecord } from "../api/records.ts";
-import { differingMembers } from "../assistants/differing-members.ts";
 
 /**
  * Returns the members of an edited metadata object that are new or changed. Only these are sent, because somebody else
@@ -21,25 +20,3 @@ export function changedMetadata(before: JsonRecord, after: JsonRecord): JsonReco
   );
   return Object.fromEntries(changed);
 }
-
-/**
- * Checks that saving a form overwrites no change that somebody else has made since the form was opened.
- * @param before the values when the form was opened
- * @param now the stored values
- * @param sent the values to save
- * @throws Error naming the members of `sent` that somebody else has changed to another value
- */
-export function assertNotOverwriting(before: JsonRecord, now: JsonRecord, sent: JsonRecord): void {
-  const own = new Set(differingMembers(now, sent));
-  const names = Object.keys(sent).filter(
-    (name) => own.has(name) && JSON.stringify(ownValue(now, name)) !== JSON.stringify(ownValue(before, name)),
-  );
-  if (names.length === 0) return;
-  throw new Error(
-    `Somebody else has changed ${names.map((name) => `“${name}”`).join(", ")} while you were editing. Copy your changes, and open the form again.`,
-  );
-}
-
-/** Returns the value of a member; undefined if there is none. Members may have names such as `constructor`. */
-const ownValue = (record: JsonRecord, name: string): unknown =>
-  Object.hasOwn(record, name) ? record[name] : undefined;

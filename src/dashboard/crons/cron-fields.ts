@@ -1,6 +1,7 @@
 import { type Cron, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { differingMembers } from "../assistants/differing-members.ts";
-import { assertNotOverwriting, changedMetadata } from "../components/changed-metadata.ts";
+import { assertNotOverwriting } from "../components/assert-not-overwriting.ts";
+import { changedMetadata } from "../components/changed-metadata.ts";
 import { fromDatetimeLocal, toDatetimeLocal } from "../components/datetime-local.ts";
 import { EMPTY_RUN_DRAFT, type RunInputDraft } from "../threads/run-drafts.ts";
 import { messagesProperty } from "../threads/run-input.ts";

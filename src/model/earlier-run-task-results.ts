@@ -18,11 +18,11 @@ export type EarlierRunTaskResults = { readonly [task: string]: EarlierRunTaskRes
  * True when the run's stream modes show the earlier results of planned tasks. For other runs, these results are not stored
  * with the run's events.
  */
-export const showsEarlierTaskResults = ({ stream_mode }: Pick<RunKwargs, "stream_mode">): boolean =>
+export const showsEarlierRunTaskResults = ({ stream_mode }: Pick<RunKwargs, "stream_mode">): boolean =>
   stream_mode.includes("debug") || stream_mode.includes("checkpoints");
 
 /** The earlier results of planned tasks, by task id; undefined if there are none. */
-export function earlierTaskResultsOf(
+export function earlierRunTaskResultsOf(
   next: readonly PlannedTask[],
   writesOf: (task: string) => PendingTaskWrites | undefined,
   isSubgraph: (task: PlannedTask) => boolean,
