@@ -178,7 +178,10 @@ async function follow(graph: CompiledGraph, execution: HostedExecution, signal: 
     failure = { error };
   }
   await execution.events.whenDelivered();
-  if (!execution.events.over) await lookAhead(graph, execution);
+  if (!execution.events.over) {
+    execution.recordLastCheckpoints();
+    await lookAhead(graph, execution);
+  }
   execution.events.finished(failure);
 }
 
