@@ -144,9 +144,13 @@ export interface MachineDriver {
   whyNotState(value: unknown): string | undefined;
   /**
    * Returns the state value in which the state `name`, a path or an id, is active. Regions of parallel states that are not on the way to
-   * this state keep their value in `current`. Undefined if the machine has no such state.
+   * this state keep their value in `current`. Undefined if the machine has no such state. `isLeft`: whether the machine's actor with this
+   * id was invoked by a state that is not active any more.
    */
-  stateValue(name: string, current: unknown): unknown;
+  enteredState(
+    name: string,
+    current: unknown,
+  ): { readonly value: unknown; readonly isLeft: (id: string) => boolean } | undefined;
   begin(input: unknown): MacrostepResult;
   take(snapshot: StoredSnapshot, message: AddressedEvent): MacrostepResult;
   accepted(snapshot: StoredSnapshot): AcceptedByState;

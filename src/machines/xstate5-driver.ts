@@ -53,11 +53,12 @@ export function createXState5Driver(
     events: eventsOf(allStates(machine.root)),
     states: statesOf(machine).map(pathOf),
     whyNotState: (value) => stateValueFault(machine.root, value),
-    stateValue(name, current) {
+    enteredState(name, current) {
       const node = statesOf(machine).find((one) => pathOf(one) === name || one.id === name.replace(/^#/, ""));
       if (node === undefined) return undefined;
       const value = withActive(machine.root, node.path, current);
-      return toStorable(machine.resolveState({ value, context: {} }).value, "state");
+      const resolved = machine.resolveState({ value, context: {} });
+      return { value: toStorable(resolved.value, "state"), isLeft: isOfLeftState(machine, resolved._nodes) };
     },
     begin: (input) => taken(new MachineInterpreter(roots, { input })),
     take(stored, message) {
@@ -221,10 +222,7 @@ function withInvokedActors(
   const { root } = restore({ ...stored, rest: { ...rest, children: {} } });
   const { _nodes: nodes, context } = root._snapshot;
   const active = nodes.flatMap(({ invoke }) => invoke);
-  const ids = new Set(active.map(({ id }) => id));
-  const other = new Set(allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ id }) => id)));
-  // XState gives an actor without an id of its own the id `INDEX.STATE`: its index in the `invoke`, and the id of the state.
-  const isLeft = (id: string) => !ids.has(id) && (other.has(id) || /^\d+\./.test(id));
+  const isLeft = isOfLeftState(machine, nodes);
   const given = isObject(rest["children"]) ? rest["children"] : {};
   const children = Object.fromEntries(Object.entries(given).filter(([id]) => !isLeft(id)));
   for (const { id, src, systemId, input, onSnapshot } of active) {
@@ -240,6 +238,14 @@ function withInvokedActors(
     children[id] = { snapshot, src, systemId, syncSnapshot: onSnapshot !== undefined };
   }
   return { ...stored, rest: toStorable({ ...rest, children }, "snapshot") as JsonObject };
+}
+
+/** Returns whether an actor with a given id was invoked by a state that is not among the active states `nodes`. */
+function isOfLeftState(machine: Machine, nodes: readonly StateNode[]): (id: string) => boolean {
+  const ids = new Set(nodes.flatMap(({ invoke }) => invoke.map(({ id }) => id)));
+  const other = new Set(allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ id }) => id)));
+  // XState gives an actor without an id of its own the id `INDEX.STATE`: its index in the `invoke`, and the id of the state.
+  return (id) => !ids.has(id) && (other.has(id) || /^\d+\./.test(id));
 }
 
 /** The descriptors of events for which the states have transitions, without XState's own events. */
