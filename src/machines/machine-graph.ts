@@ -77,6 +77,7 @@ import {
   VERSION_KEY,
   type StartedPromiseActor,
 } from "./machine-state.ts";
+import { toStorableWithErrors, toStoredThrown } from "./stored-errors.ts";
 import { type MachineVersions, versionOfState } from "./machine-versions.ts";
 import { writeFault, updateEnteringState } from "./state-edits.ts";
 
@@ -161,8 +162,8 @@ export function createMachineGraph(
     if (result === undefined) return undefined;
     const stored: ActorResult =
       "error" in result
-        ? { error: toPlainError(result.error) }
-        : { output: toStorable(result.output ?? null, `the output of ${work.at.join(".")}`) };
+        ? { error: toStoredThrown(result.error) }
+        : { output: toStorableWithErrors(result.output ?? null, `the output of ${work.at.join(".")}`) };
     return { [EVENTS_KEY]: [{ actor: work.at, start: work.start, result: stored }] };
   };
   const definition = defineGraph({
@@ -414,7 +415,10 @@ function transitionStep(
           ({ name, from }) => name !== effect.id || !isSameActorAddress(from, effect.from),
         );
       else if (effect.kind === "emit")
-        ctx["~emitIn"]?.(namespaceOfMachine(children, effect.from), effect.event);
+        ctx["~emitIn"]?.(
+          namespaceOfMachine(children, effect.from),
+          toStorableWithErrors(effect.event, "emit"),
+        );
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
     made.effects.forEach(asked);

@@ -1,6 +1,6 @@
 /* oxlint-disable no-underscore-dangle -- names of XState */
 import { toPlainError } from "../model/errors.ts";
-import { isObject, type JsonObject, toStorable } from "../model/json.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
 import type { ChildMachineStatus } from "../model/machine-child.ts";
 import { kindOfActor, FORBIDDEN_ACTOR_ID } from "./actor-logic.ts";
 import type {
@@ -11,6 +11,7 @@ import type {
   MachineEvent,
   PromiseStart,
 } from "./machine-driver.ts";
+import { fromStoredThrown, toStorableWithErrors } from "./stored-errors.ts";
 import {
   type Action,
   type ActorScope,
@@ -129,7 +130,7 @@ export class MachineInterpreter {
     actor._snapshot = {
       ...actor._snapshot,
       ...("error" in result
-        ? { status: "error", error: toError(result.error) }
+        ? { status: "error", error: fromStoredThrown(result.error) }
         : { status: "done", ...result }),
     };
     this.#end(actor);
@@ -140,7 +141,7 @@ export class MachineInterpreter {
     return [...this.#steps.keys()].flatMap((actor) => {
       const { status, input } = actor._snapshot as Snapshot & { readonly input?: unknown };
       if (kindOfActor(actor.logic) !== "promise" || status !== "active") return [];
-      return [{ ...identityOf(actor), input: toStorable(input ?? null, "input") }];
+      return [{ ...identityOf(actor), input: toStorableWithErrors(input ?? null, "input") }];
     });
   }
 
@@ -214,7 +215,7 @@ export class MachineInterpreter {
     const tasks = step.queue ?? [];
     tasks.unshift(() => {
       if (kind === "promise") {
-        const input = toStorable(actor.options.input ?? null, "input");
+        const input = toStorableWithErrors(actor.options.input ?? null, "input");
         this.effects.push({ kind: "start", ...identityOf(actor), input });
       }
       this.#settle(actor);
@@ -293,7 +294,7 @@ export class MachineInterpreter {
         "value" | "context" | "output"
       >;
       const state = { value, context, output: output ?? null, status: this.#statusOf(actor) };
-      return toStorable(state, "snapshot") as unknown as ChildState;
+      return toStorableWithErrors(state, "snapshot") as unknown as ChildState;
     };
     const begins = !step.isRestored;
     this.effects.push({ kind: "child", at: addressOf(actor), src: String(src), begins, read });
@@ -351,7 +352,7 @@ export class MachineInterpreter {
         if (typeof delay === "number") {
           if (this.#stepOf(actor).isStopped) break;
           const [from, to] = [addressOf(actor), addressOf(target)];
-          const stored = toStorable(event, "event") as MachineEvent;
+          const stored = toStorableWithErrors(event, "event") as MachineEvent;
           this.effects.push({ kind: "timer", from, to, id: params.id, delay, event: stored });
         } else if (type === "xstate.sendTo") this.#send(target, event);
         // An event raised without a delay needs no action, because the transition function has already processed it.
@@ -404,11 +405,3 @@ const identityOf = (actor: XStateActor): Omit<PromiseStart, "input"> => ({
     .map(({ src }) => String(src)),
   src: String(actor.src),
 });
-
-/** Converts a stored error, which is plain data, to the Error that the machine expects. */
-function toError(stored: unknown): Error {
-  const { error: name, message } = isObject(stored)
-    ? (stored as { error?: string; message?: string })
-    : toPlainError(stored);
-  return Object.assign(new Error(message), { name: name ?? "Error" });
-}

@@ -1,7 +1,7 @@
 import { toPlainError } from "../model/errors.ts";
-import { toStorable } from "../model/json.ts";
 import type { MacrostepResult, MachineDriver } from "./machine-driver.ts";
 import { MACHINE_KEYS, type ReplayableMacrostep } from "./machine-state.ts";
+import { toStorableWithErrors } from "./stored-errors.ts";
 
 /** The result of a macrostep, or the text of the error that it throws. */
 export type MacrostepAttempt =
@@ -63,6 +63,6 @@ export function computeMacrostep(driver: MachineDriver, step: ReplayableMacroste
     throw new TypeError(
       `The context has a key ${reserved}, which Heddle keeps for itself: name it otherwise`,
     );
-  for (const effect of made.effects) if (effect.kind === "emit") toStorable(effect.event, "emit");
+  for (const effect of made.effects) if (effect.kind === "emit") toStorableWithErrors(effect.event, "emit");
   return made;
 }

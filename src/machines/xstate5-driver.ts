@@ -12,6 +12,7 @@ import type {
   StoredSnapshot,
   MacrostepResult,
 } from "./machine-driver.ts";
+import { toStorableWithErrors } from "./stored-errors.ts";
 import {
   allStates,
   isMachine,
@@ -38,7 +39,7 @@ export function createXState5Driver(
     return {
       snapshot: persisted(machine, root._snapshot),
       status: status === "active" ? "active" : "done",
-      output: toStorable(output ?? null, "output"),
+      output: toStorableWithErrors(output ?? null, "output"),
       effects,
     };
   };
@@ -90,7 +91,7 @@ export function createXState5Driver(
         });
         actor.on("*", (event) => {
           try {
-            emit(toStorable(event, "emit"));
+            emit(toStorableWithErrors(event, "emit"));
           } catch (error) {
             // The error becomes the result of the actor. If it were not caught, XState would throw it again in a later turn of the event
             // loop, where nobody can catch it, and the process would end.
@@ -234,7 +235,7 @@ function withInvokedActors(
       );
     const event = { type: "xstate.init" };
     const made: unknown = typeof input === "function" ? input({ context, event, self: root }) : input;
-    const snapshot = { status: "active", input: toStorable(made ?? null, "input") };
+    const snapshot = { status: "active", input: toStorableWithErrors(made ?? null, "input") };
     children[id] = { snapshot, src, systemId, syncSnapshot: onSnapshot !== undefined };
   }
   return { ...stored, rest: toStorable({ ...rest, children }, "snapshot") as JsonObject };
@@ -280,7 +281,7 @@ const describeFunction = (_: string, value: unknown): unknown =>
   typeof value === "function" ? value.name : value;
 
 function persisted(machine: Machine, snapshot: Snapshot): StoredSnapshot {
-  const context = toStorable(snapshot.context, "context");
+  const context = toStorableWithErrors(snapshot.context, "context");
   if (!isObject(context)) throw new TypeError(`The context of the machine "${machine.id}" must be an object`);
   return { value: toStorable(snapshot.value, "state"), context, rest: persistedRest(machine, snapshot) };
 }
@@ -292,11 +293,11 @@ function persistedRest(machine: Machine, snapshot: Snapshot): JsonObject {
   if (hasMembers(historyValue) || hasMembers(children ?? {})) {
     const full = machine.getPersistedSnapshot(snapshot);
     const rest = { status, output, error, historyValue: full.historyValue, children: full.children };
-    return toStorable(rest, "snapshot") as JsonObject;
+    return toStorableWithErrors(rest, "snapshot") as JsonObject;
   }
   const rest: Record<string, unknown> = { status };
-  if (output !== undefined) rest["output"] = toStorable(output, "snapshot.output");
-  if (error !== undefined) rest["error"] = toStorable(error, "snapshot.error");
+  if (output !== undefined) rest["output"] = toStorableWithErrors(output, "snapshot.output");
+  if (error !== undefined) rest["error"] = toStorableWithErrors(error, "snapshot.error");
   rest["historyValue"] = {};
   rest["children"] = {};
   return rest;
