@@ -34,6 +34,12 @@ export interface PromiseStart {
   readonly input: unknown;
 }
 
+/** An `after` transition of a state: the id of its timer, which is also the type of the timer's event, and its delay in milliseconds. */
+export interface DelayedTransition {
+  readonly id: string;
+  readonly delay: number;
+}
+
 /** What the driver's caller has to do after a transition. Effects are carried out in order. */
 export type Effect =
   | ({ readonly kind: "start" } & PromiseStart)
@@ -156,12 +162,13 @@ export interface MachineDriver {
   accepted(snapshot: StoredSnapshot): AcceptedByState;
   /**
    * Completes a snapshot that was migrated from another version: drops the children whose state is not active, and adds each promise actor
-   * that an active state invokes and that is not among the children. `working`: the promise actors that run, at any depth. Throws if the
-   * machine cannot continue from the snapshot.
+   * that an active state invokes and that is not among the children. `working`: the promise actors that run, at any depth. `delayed`: the
+   * `after` transitions of the machine's active states. Throws if the machine cannot continue from the snapshot.
    */
   completed(snapshot: StoredSnapshot): {
     readonly snapshot: StoredSnapshot;
     readonly working: readonly PromiseStart[];
+    readonly delayed: readonly DelayedTransition[];
   };
   startActor(start: PromiseStart, emit: (event: unknown) => void): RunningActor;
   /**

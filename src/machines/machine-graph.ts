@@ -191,8 +191,9 @@ export function createMachineGraph(
         // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for an event.
         if ((stored[EVENTS_KEY] as readonly PendingInput[]).length > 0) return {};
         const { driver, state } = versions.at(stored);
-        // The state to which the machine was migrated invokes actors: they start, and no client is asked for an event.
-        if (storedMachineOf(state).work.length > 0 && ctx["~isAnswered"] !== true) return {};
+        // The state to which the machine was migrated invokes actors, or sets timers: this is done before a client is asked for an event.
+        const { work, delayed = [] } = storedMachineOf(state);
+        if (work.length + delayed.length > 0 && ctx["~isAnswered"] !== true) return {};
         const accepted = driver.accepted(snapshotOf(state));
         const whyFails = (sent: MachineEvent) => {
           const step = { before: snapshotOf(state), message: { to: [], event: sent } };
@@ -367,6 +368,10 @@ function transitionStep(
   const changed = new Map<number, StoredChild & { read(): ChildState }>();
   let snapshot = begins ? null : snapshotOf(state);
   let output: unknown = begins ? null : (state[OUTPUT_KEY] ?? null);
+  for (const { id, delay } of begins ? [] : (storedMachineOf(state).delayed ?? [])) {
+    const timer = { id: `${++started}:${id}`, name: id, from: [], to: [], event: { type: id } };
+    timers.push({ ...timer, due: dueAfter(delay, ctx) });
+  }
   const actions: ReplayableMacrostep[] = [];
   const pendingEvents = (state[EVENTS_KEY] ?? []) as readonly PendingInput[];
   let queue = begins ? [] : pendingEvents;

@@ -8,6 +8,7 @@ import type { DeclaredSchemas } from "./declared-schemas.ts";
 import type {
   ActorResult,
   ChildMachine,
+  DelayedTransition,
   MachineDriver,
   StoredSnapshot,
   MacrostepResult,
@@ -19,6 +20,7 @@ import {
   type Machine,
   type Snapshot,
   type StateNode,
+  type XStateActor,
   type XStateLibrary,
 } from "./xstate-types.ts";
 
@@ -79,7 +81,9 @@ export function createXState5Driver(
     },
     completed(stored) {
       const snapshot = withInvokedActors(machine, restore, stored);
-      return { snapshot, working: restore(snapshot).promises() };
+      const interpreter = restore(snapshot);
+      const delayed = delayedTransitions(machine, interpreter.root);
+      return { snapshot, working: interpreter.promises(), delayed };
     },
     startActor({ at, owner, src, input }, emit) {
       const above = owner.reduce((one, name) => logicOf(one, name) as Machine, machine);
@@ -239,6 +243,21 @@ function withInvokedActors(
     children[id] = { snapshot, src, systemId, syncSnapshot: onSnapshot !== undefined };
   }
   return { ...stored, rest: toStorable({ ...rest, children }, "snapshot") as JsonObject };
+}
+
+/** The `after` transitions of an active machine's active states. A delay that the machine does not define counts as 0, as in XState. */
+function delayedTransitions(machine: Machine, root: XStateActor): readonly DelayedTransition[] {
+  const { status, context, _nodes: nodes } = root._snapshot;
+  if (status !== "active") return [];
+  const delays = new Map<string, number>();
+  for (const { eventType, delay } of nodes.flatMap(({ after }) => after)) {
+    const named = typeof delay === "string" ? machine.implementations.delays?.[delay] : delay;
+    const event = { type: "xstate.init" };
+    const made: unknown =
+      typeof named === "function" ? named({ context, event, self: root }, undefined) : named;
+    delays.set(eventType, typeof made === "number" ? made : 0);
+  }
+  return [...delays].map(([id, delay]) => ({ id, delay }));
 }
 
 /** Returns whether an actor with a given id was invoked by a state that is not among the active states `nodes`. */
