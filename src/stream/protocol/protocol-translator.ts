@@ -32,6 +32,12 @@ export class ProtocolTranslator {
    */
   readonly #machines = new Set<string>();
   readonly #asked = new Set<string>();
+  /** Ids of tool calls whose start was derived from a message, and that their tools have not reported yet. */
+  readonly #derivedStarts = new Set<unknown>();
+  /** Ids of tool calls that their tools have reported to have started, and that no message has named yet. */
+  readonly #reportedStarts = new Set<unknown>();
+  /** Ids of tool calls that their tools have reported to have ended, and that no message has answered yet. */
+  readonly #reportedEnds = new Set<unknown>();
   #at: number;
   #paused = false;
   /** The number of characters in the events of the current slice so far. */
@@ -107,6 +113,7 @@ export class ProtocolTranslator {
         // Uses the second event number of the fact, because the end of the previous run may have the first number.
         this.#numbers.begin(this.#run.seq_base + id + 1, 1);
         this.#paused = false;
+        for (const calls of [this.#derivedStarts, this.#reportedStarts, this.#reportedEnds]) calls.clear();
         return this.#lifecycle("", "running");
       case "checkpoint":
         return this.#checkpoint(fact, page);
@@ -128,7 +135,9 @@ export class ProtocolTranslator {
         return this.#messages.piece(fact);
       case "complete":
         this.#messages.complete(fact);
-        return this.#tools(fact);
+        return this.#toolsOfMessage(fact);
+      case "tool":
+        return this.#tool(fact);
       case "event":
       case "log":
       case "error":
@@ -216,15 +225,48 @@ export class ProtocolTranslator {
     }
   }
 
-  /** Emits tool events: for messages of a model that call tools, and for messages with the results of tools. */
-  #tools({ message, ns, meta }: FactOf<"complete">): void {
+  /**
+   * Emits what a tool reports. Its start is left out if a message has told of it. The `input` of a start is the JSON text that the tool
+   * gets, as on the official server.
+   */
+  #tool({ ns, json: text }: FactOf<"tool">): void {
+    const { event, toolCallId, name, input, data, output, error } = JSON.parse(text) as JsonObject;
+    const tool_call_id = typeof toolCallId === "string" ? toolCallId : "";
+    const emit = (kind: string, more: JsonObject) =>
+      this.#put("tools", ns, json({ event: kind, tool_call_id, ...more }));
+    switch (event) {
+      case "on_tool_start":
+        if (this.#derivedStarts.delete(tool_call_id)) return;
+        if (tool_call_id !== "") this.#reportedStarts.add(tool_call_id);
+        return emit("tool-started", { tool_name: name ?? "unknown", input });
+      case "on_tool_event":
+        return emit("tool-output-delta", { delta: typeof data === "string" ? data : json(data ?? "") });
+      case "on_tool_end":
+        emit("tool-finished", { output });
+        break;
+      case "on_tool_error": {
+        const message = isObject(error) ? error["message"] : error;
+        emit("tool-error", { message: typeof message === "string" ? message : "unknown error" });
+      }
+    }
+    if (tool_call_id !== "") this.#reportedEnds.add(tool_call_id);
+  }
+
+  /**
+   * Emits tool events that the tools themselves have not reported: for messages of a model that call tools, and for messages with the
+   * results of tools.
+   */
+  #toolsOfMessage({ message, ns, meta }: FactOf<"complete">): void {
     const emit = (data: JsonObject) => this.#put("tools", ns, json(data), meta["langgraph_node"]);
     if (message["type"] === "ai") {
       for (const { id, name, args } of objectsIn(message["tool_calls"])) {
+        if (this.#reportedStarts.delete(id)) continue;
+        if (typeof id === "string" && id !== "") this.#derivedStarts.add(id);
         emit({ event: "tool-started", tool_call_id: id, tool_name: name, input: args ?? {} });
       }
     } else if (message["type"] === "tool") {
       const { tool_call_id, content, status } = message;
+      if (this.#reportedEnds.delete(tool_call_id)) return;
       if (status === "error") emit({ event: "tool-error", tool_call_id, message: textOf(content) });
       else emit({ event: "tool-finished", tool_call_id, output: message });
     }
