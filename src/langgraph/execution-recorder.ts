@@ -21,7 +21,7 @@ import { isEqualData, serialise } from "./serialisation.ts";
 import { TasksById } from "./tasks-by-id.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
 import type { MessageRecorder } from "./message-recorder.ts";
-import { toolEventText, toolNamespace } from "./tool-events.ts";
+import { isPauseOfTool, toolEventText, toolNamespace } from "./tool-events.ts";
 import { streamPayloadWithoutKeys } from "./untracked-channels.ts";
 
 interface TaskPayload {
@@ -175,6 +175,7 @@ export class ExecutionRecorder {
   }
 
   #tool(path: readonly string[], data: unknown): void {
+    if (isPauseOfTool(data)) return;
     this.#unkept();
     const ns = toolNamespace(path, this.#parts.version).join("|");
     this.emissions.push({ fact: { t: "tool", ns, json: toolEventText(data) } });

@@ -19,3 +19,12 @@ export function toolEventText(payload: unknown): string {
     return stringifyJson(serialise({ event, toolCallId, name }));
   }
 }
+
+/** Errors by which LangGraph.js pauses or stops a graph. The tool in which one is thrown has not failed. */
+const PAUSES: ReadonlySet<unknown> = new Set(["GraphInterrupt", "NodeInterrupt", "GraphDrained"]);
+
+/** Whether a payload says that a tool has failed because its graph pauses. LangGraph.js below 1.7 streams such payloads. */
+export const isPauseOfTool = (payload: unknown): boolean =>
+  isObject(payload) && payload["event"] === "on_tool_error" && PAUSES.has(nameOf(payload["error"]));
+
+const nameOf = (error: unknown): unknown => (error instanceof Error ? error.name : undefined);
