@@ -215,6 +215,11 @@ export class HostedExecution implements Execution {
     return this.#recorder.graphsWithUnknownNext;
   }
 
+  /** Records the checkpoints at which graphs have stopped, and which LangGraph has not streamed. Called when its stream has ended. */
+  recordLastCheckpoints(): void {
+    this.#recorder.close(true);
+  }
+
   /** Processes a batch of events. At this time, LangGraph waits for node functions, or has ended. */
   #takeIn(heard: readonly LangGraphEvent[]): void {
     try {

@@ -11,6 +11,13 @@ const MIX = { background: 8, wait: 7, stream: 10, leave: 7, cancel: 5, keep: 3 }
 /** The log entries of every run of the kind `work`. */
 const NODES = ["plan", "left", "right", "join"];
 
+/**
+ * Codes of answers that tell that the run has ended and has left nothing. A server that has begun its answer, to keep the connection alive,
+ * tells it in the body: the owner of the shard has failed, and the run ended at the next owner before the request was sent there again. That
+ * the run has done its work is checked by its effects.
+ */
+const LEFT_NOTHING: ReadonlySet<unknown> = new Set(["thread.not_found", "request.gone"]);
+
 interface StatelessLoadDeps {
   readonly requests: RunRequests;
   readonly ledger: Ledger;
@@ -114,7 +121,8 @@ export class StatelessLoad {
 
   /** Records a complete answer: it contains all of the run's work, unless the run was stopped or given up. */
   #answered(entry: RunEntry, json: unknown): void {
-    const { log, __error__, __interrupt__ } = json as Record<string, unknown>;
+    const { log, __error__, __interrupt__, code } = json as Record<string, unknown>;
+    if (LEFT_NOTHING.has(code)) return;
     const { last } = entry as StatelessRunEntry;
     const lines = Array.isArray(log) ? log : [];
     const whole =
