@@ -60,6 +60,8 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     expect(await page.innerText("h1")).toBe("Inbox 1");
     await page.getByRole("link", { name: "First page" }).click();
     await expect.poll(() => questions(page)).toEqual(["Send tea?"]);
+    await page.goto(`${url}/#/inbox?page=1e15`);
+    await page.getByText("No more questions").waitFor();
     expect(wrong).toEqual([]);
   });
 

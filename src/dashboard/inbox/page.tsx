@@ -1,7 +1,14 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getThread } from "../api/client.ts";
 import type { ApiInterrupt } from "../api/records.ts";
-import { currentLocation, hrefOf, replaceQuery, runHref, threadHref } from "../app/page-location.ts";
+import {
+  currentLocation,
+  hrefOf,
+  pageNumberOf,
+  replaceQuery,
+  runHref,
+  threadHref,
+} from "../app/page-location.ts";
 import { isNotFound } from "../api-errors.ts";
 import { runAction, showFailure, showNotice } from "../app/notices.ts";
 import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
@@ -41,8 +48,8 @@ const SHORTCUTS = [
  * page.
  */
 export function InboxPage() {
-  const number = Number(currentLocation.value.query.get("page"));
-  const page = Number.isInteger(number) && number > 1 ? number - 1 : 0;
+  // The number in the address is counted from 1.
+  const page = pageNumberOf(currentLocation.value.query, 1);
   const isTurned = useRef(false);
   return (
     <QuestionList
