@@ -12,6 +12,7 @@ import {
 import { isNotFound } from "../api-errors.ts";
 import { runAction, showFailure, showNotice } from "../app/notices.ts";
 import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
+import { JoinedTexts } from "../components/joined-texts.tsx";
 import { Age } from "../components/age.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { useKeyPress } from "../components/use-key-press.ts";
@@ -311,7 +312,8 @@ function Row({ row, description, timer, isOpen, isGone, takesFocus, onToggle, on
       </button>
       <p class="from dim">
         <strong>{title}</strong>
-        {[...others].map((one) => ` · ${one}`)} · <a href={threadHref(id)}>thread …{idSuffix(id)}</a>
+        {others.size > 0 && " · "}
+        <JoinedTexts texts={[...others]} /> · <a href={threadHref(id)}>thread …{idSuffix(id)}</a>
         {timer !== undefined && (
           <>
             {" · "}
