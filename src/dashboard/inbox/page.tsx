@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getThread } from "../api/client.ts";
-import type { ApiInterrupt } from "../api/records.ts";
+import type { ApiInterrupt, JsonRecord } from "../api/records.ts";
 import {
   currentLocation,
   hrefOf,
@@ -21,7 +21,9 @@ import {
   AlreadyAnsweredError,
   type AnswerRefusalReason,
   answerRefusalOf,
+  type AnswerSubmission,
   findAnsweringRun,
+  isResponseLost,
   readPendingQuestions,
   answerRefusalFromText,
   sendAnswers,
@@ -31,6 +33,7 @@ import { awaitedEventTypes, questionLine } from "../threads/event-answer.tsx";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
 import { type RunningTimer, NextMachineTimer } from "../threads/machine-timers.tsx";
 import { graphNameOf, threadTitle } from "../threads/thread-title.ts";
+import { LostResponseNote } from "./lost-response-note.tsx";
 import { type InboxRow, InboxSubscription, INBOX_PAGE_SIZE } from "./inbox-subscription.ts";
 
 /** The hint that lists the keys of this page. */
@@ -363,13 +366,16 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
   const [refused, setRefused] = useState<AlreadyAnsweredError | null>(null);
   const [isDeleted, setDeleted] = useState(false);
   const [isSending, setSending] = useState(false);
+  /** The latest answers, by the ids of their questions, if the request with them got no response; otherwise null. */
+  const [unconfirmed, setUnconfirmed] = useState<JsonRecord | null>(null);
   const questions = useResource(() => readPendingQuestions(id, [question.id]), [id]);
   const refusal = useMemo(
     () => answerRefusalFromText(questions.value?.refusalText ?? null),
     [questions.value],
   );
   useEffect(() => {
-    if (!isGone || isSending || isDeleted || refused !== null) return;
+    // What became of an unconfirmed answer is read below.
+    if (!isGone || isSending || isDeleted || refused !== null || unconfirmed !== null) return;
     const check = async () => {
       const { interrupts } = await getThread(id);
       // The question is still pending, but has moved to the previous page, because an older question was answered.
@@ -380,16 +386,18 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
       if (isNotFound(cause)) setDeleted(true);
       else setRefused(new AlreadyAnsweredError(undefined));
     });
-  }, [isGone, isSending]);
+  }, [isGone, isSending, unconfirmed]);
   const { response_schema = null } = questions.value?.list.find((one) => one.id === question.id) ?? {};
   const isRead = questions.value !== undefined || questions.error !== null;
   useEffect(() => {
     if (isRead && isOpen) onReady();
   }, [isRead, isOpen]);
   const assistant = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string");
-  const send = async (answers: Readonly<Record<string, unknown>>): Promise<AnswerRefusalReason | null> => {
+  const send = async (answers: JsonRecord): Promise<AnswerSubmission> => {
     let refusal: AnswerRefusalReason | null = null;
+    let isAccepted = false;
     setSending(true);
+    setUnconfirmed(null);
     await runAction(async () => {
       try {
         const run = await sendAnswers(id, String(assistant), answers, since);
@@ -405,14 +413,20 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
       } catch (cause) {
         refusal = answerRefusalOf(cause);
         if (refusal !== null) return;
+        if (isResponseLost(cause)) {
+          setUnconfirmed(answers);
+          return;
+        }
         if (!(cause instanceof AlreadyAnsweredError)) throw cause;
         setRefused(cause);
         return;
       }
-      if (refusal === null) onAnswered();
+      if (refusal !== null) return;
+      isAccepted = true;
+      onAnswered();
     });
     setSending(false);
-    return refusal;
+    return refusal ?? (isAccepted ? "accepted" : "failed");
   };
   if (!isRead) return <Loading />;
   return (
@@ -424,6 +438,15 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
             Next question
           </button>
         </div>
+      )}
+      {unconfirmed !== null && refused === null && !isDeleted && (
+        <LostResponseNote
+          thread={id}
+          answers={unconfirmed}
+          askedAt={since}
+          onOther={(run) => setRefused(new AlreadyAnsweredError(run))}
+          onNext={onAnswered}
+        />
       )}
       {refused !== null && (
         <div class="note" role="alert">
