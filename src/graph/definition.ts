@@ -111,6 +111,8 @@ export interface MachineParts {
   updateEnteringState(name: string, values: JsonObject): JsonObject | undefined;
   /** The paths of the machine's states. */
   stateNames(): readonly string[];
+  /** The reason why the machine cannot begin with an input; undefined if nothing speaks against it. */
+  whyNotInput(input: unknown): string | undefined;
   /** The reason why the machine cannot begin without an input; undefined if it can. */
   whyNeedsInput(): string | undefined;
   /** The context with which the machine begins; undefined if it depends on the input. */

@@ -5,6 +5,7 @@ import { MAX_SCHEMA_LENGTH } from "../graph/interrupts.ts";
 import { isObject, type JsonObject, MAX_DEPTH } from "../model/json.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
 import { matchesEventDescriptor, type MachineEvent, type AcceptedByState } from "./machine-driver.ts";
+import { REFERENCE_FAULT, REFERENCE_KEY } from "./actor-references.ts";
 import { STATE_KEY } from "./machine-state.ts";
 
 /**
@@ -103,18 +104,19 @@ export function whyNotEvent(
   if (type === "*") return `${refused}, which stands for any event, and is none; ${possible}`;
   if (forbidden.includes(type)) return `${refused}, which the state forbids; ${possible}`;
   if (!matchesEventDescriptor(type, events)) return `${refused}; ${possible}`;
-  const excess = excessOf(event);
-  return excess === undefined ? undefined : `${refused}, with data that ${excess}`;
+  const why = whyNotData(event);
+  return why === undefined ? undefined : `${refused}, with data that ${why}`;
 }
 
-/** Which limit an event exceeds, its nesting or its number of values; undefined if it exceeds none. */
-function excessOf(event: object): string | undefined {
+/** What the data of an event must not have: too many levels or values, or references to actors. Undefined: nothing of that. */
+function whyNotData(event: object): string | undefined {
   let count = 0;
   let level: readonly object[] = [event];
   for (let depth = 1; level.length > 0; depth++) {
     if (depth > MAX_EVENT_DEPTH) return `are nested deeper than ${MAX_EVENT_DEPTH} levels`;
     const next: object[] = [];
     for (const one of level) {
+      if (Object.hasOwn(one, REFERENCE_KEY)) return REFERENCE_FAULT.replace("contains", "contain");
       for (const value of Object.values(one) as unknown[]) {
         if (++count > MAX_EVENT_VALUES) return `have more than ${MAX_EVENT_VALUES} values`;
         if (typeof value === "object" && value !== null) next.push(value);

@@ -79,6 +79,7 @@ import {
 } from "./machine-state.ts";
 import { toStorableWithErrors, toStoredThrown } from "./stored-errors.ts";
 import { type MachineVersions, versionOfState } from "./machine-versions.ts";
+import { hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
 import { writeFault, updateEnteringState } from "./state-edits.ts";
 
 /** The number of steps that an event takes while promise actors run: one step processes the event, and one waits for the actors again. */
@@ -250,6 +251,7 @@ export function createMachineGraph(
       writeFault: (write: JsonObject, values: () => JsonObject) => writeFault(versions, write, values),
       updateEnteringState: (name: string, values: JsonObject) => updateEnteringState(versions, name, values),
       stateNames: () => versions.current.states,
+      whyNotInput: (input: unknown) => (hasActorReference(input) ? REFERENCE_FAULT : undefined),
       whyNeedsInput: () => whyNeedsInput(versions.current),
       firstContext: () => firstContext(versions.current),
       timers: (values: JsonObject) => timersOf(values).map(({ id, due }) => ({ id, due })),

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
+import { hasActorReference, isChildOf, REFERENCE_FAULT } from "./actor-references.ts";
 import type { Address } from "./machine-driver.ts";
 import {
   EVENTS_KEY,
@@ -10,8 +11,9 @@ import {
 import { type MachineVersions, versionOfState } from "./machine-versions.ts";
 
 /**
- * The fault of a client's write to the state; undefined if there is none. Only {@link EVENTS_KEY} and {@link STATE_KEY} are checked,
- * because the machine could not continue from a wrong value there. `values` returns the state with the write.
+ * The fault of a client's write to the state; undefined if there is none. {@link EVENTS_KEY} and {@link STATE_KEY} are checked, because
+ * the machine could not continue from a wrong value there, and references to actors, which must be those of the state. `values` returns the
+ * state with the write.
  */
 export function writeFault(versions: MachineVersions, write: JsonObject, values: () => JsonObject) {
   const events = write[EVENTS_KEY];
@@ -21,12 +23,25 @@ export function writeFault(versions: MachineVersions, write: JsonObject, values:
       message:
         "must be a list of { event }, of { timer }, or of { actor, start, result } with the output or the error of an actor",
     };
+  for (const key of Object.keys(write)) {
+    // A state that is copied back as it was has references of child machines to their own actors here.
+    if (key === SNAPSHOT_KEY) continue;
+    if (hasActorReference(write[key], (id) => isActorOf(values(), id)))
+      return { key, message: REFERENCE_FAULT };
+  }
   if (!Object.hasOwn(write, STATE_KEY)) return undefined;
   const faults = versions.of(values()).map((driver) => driver.whyNotState(write[STATE_KEY]));
   // If the graph does not have the version of the state, there is no driver to check the value. The state is then migrated, or refused,
   // when the next run starts.
   const message = faults.includes(undefined) ? undefined : faults.at(-1);
   return message === undefined ? undefined : { key: STATE_KEY, message };
+}
+
+/** Whether the machine of a state has a child actor with this id. */
+function isActorOf(values: JsonObject, id: unknown): boolean {
+  const machine = values[SNAPSHOT_KEY];
+  const rest = isObject(machine) ? machine["rest"] : undefined;
+  return isObject(rest) && isChildOf(rest)(id);
 }
 
 /**

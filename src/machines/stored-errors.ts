@@ -1,3 +1,4 @@
+import { hasActorReference } from "./actor-references.ts";
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, MAX_DEPTH, toStorable } from "../model/json.ts";
 
@@ -120,7 +121,7 @@ const isError = (value: unknown): value is Error =>
 function storableOrUndefined(read: () => unknown): unknown {
   try {
     const value = read();
-    return value === undefined ? undefined : toStorable(value, "error");
+    return value === undefined || hasActorReference(value) ? undefined : toStorable(value, "error");
   } catch {
     return undefined;
   }

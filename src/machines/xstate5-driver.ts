@@ -3,6 +3,7 @@ import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { isPlain } from "../model/memory-size.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
+import { copyOfSnapshot, hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
 import { MachineInterpreter, RootActorFactory } from "./machine-interpreter.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
 import type {
@@ -31,10 +32,13 @@ export function createXState5Driver(
   schemas: DeclaredSchemas | null = null,
 ): MachineDriver {
   const roots = new RootActorFactory(xstate, machine);
-  for (const one of machinesOf(machine)) copyDeclaredContext(one);
+  for (const one of machinesOf(machine)) {
+    copyDeclaredContext(one);
+    for (const src of sourcesOf(one)) copyInitialState(logicOf(one, src));
+  }
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState writes references to actors into the context.
-    new MachineInterpreter(roots, { snapshot: structuredClone(Object.assign({}, rest, { value, context })) });
+    new MachineInterpreter(roots, { snapshot: copyOfSnapshot({ ...rest, value, context }) });
   const taken = ({ root, effects }: MachineInterpreter): MacrostepResult => {
     const { status, output, error } = root._snapshot;
     if (status === "error") throw error;
@@ -90,7 +94,14 @@ export function createXState5Driver(
       const actor = xstate.createActor(logicOf(above, src), { id: at.at(-1), input });
       const result = new Promise<ActorResult>((resolve) => {
         actor.subscribe({
-          complete: () => resolve({ output: actor.getSnapshot().output }),
+          complete: () => {
+            const { output } = actor.getSnapshot();
+            resolve(
+              hasActorReference(output)
+                ? { error: new TypeError(`The output ${REFERENCE_FAULT}`) }
+                : { output },
+            );
+          },
           error: (error) => resolve({ error }),
         });
         actor.on("*", (event) => {
@@ -124,6 +135,31 @@ function copyDeclaredContext({ config }: Machine): void {
     enumerable: true,
     configurable: true,
   });
+}
+
+/** Marks a `getInitialSnapshot` that {@link copyInitialState} has replaced. */
+const COPIES = Symbol("copies the initial state");
+
+interface TransitionLogic {
+  getInitialSnapshot: ((...given: readonly unknown[]) => { readonly context?: unknown }) & {
+    readonly [COPIES]?: true;
+  };
+}
+
+/**
+ * Makes each actor of `fromTransition` logic begin with a copy of the logic's initial state. XState gives the same object to all actors, as
+ * it does with a declared context. Frozen logic cannot be changed, and keeps its one object.
+ */
+function copyInitialState(logic: unknown): void {
+  if (kindOfActor(logic) !== "transition" || Object.isFrozen(logic)) return;
+  const transition = logic as TransitionLogic;
+  const first = transition.getInitialSnapshot;
+  if (first[COPIES]) return;
+  const copying = (...given: readonly unknown[]) => {
+    const snapshot = first.apply(transition, [...given]);
+    return { ...snapshot, context: copyContainers(snapshot.context) };
+  };
+  transition.getInitialSnapshot = Object.assign(copying, { [COPIES]: true as const });
 }
 
 /** A copy of the arrays and plain objects of a value, with the same other values in it. A cycle is copied as a cycle. */

@@ -56,6 +56,17 @@ const OVERLAPS = `[...document.querySelectorAll(".all-runs tbody tr")].flatMap((
   );
 })`;
 
+describe.skipIf(isMissing)("an address of the list of runs", { timeout: 60_000 }, () => {
+  test("with a page that does not exist says so, and leads to the first one", async () => {
+    const { url } = await serve();
+    const { page } = await opened(await browser(), `${url}/#/runs?graph=agent&cursor=1e9!`);
+    await page.getByText("The address names no page of this list.").waitFor();
+    await page.getByRole("link", { name: "First page" }).click();
+    await page.getByText("No matching runs").waitFor();
+    expect(page.url()).toMatch(/#\/runs\?graph=agent$/);
+  });
+});
+
 describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeout: 60_000 }, () => {
   test("a filter stays in the address; failed runs are started again, deleted, and told about", async () => {
     const { work, mend } = fragile();

@@ -88,6 +88,31 @@ describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () 
     expect(wrong).toEqual([]);
   });
 
+  test("a text as JSON that is none is said to be kept and not sent while another way to answer is chosen, until it is discarded", async () => {
+    const { page, answers } = await asked("form");
+    await button(page, "JSON").click();
+    const json = page.getByLabel("Answer, as JSON");
+    await json.fill('{"ok": tru');
+    await button(page, "Form").click();
+    const note = page.getByText("The text that you typed as JSON is not valid. It is kept, but not sent");
+    await note.waitFor();
+    await button(page, "Back to the JSON text").click();
+    expect(await json.inputValue()).toBe('{"ok": tru');
+    await expect.poll(() => json.evaluate((field) => field.matches(":focus"))).toBe(true);
+    expect(await note.count()).toBe(0);
+    await button(page, "Form").click();
+    await button(page, "Discard the JSON text").click();
+    await expect.poll(() => note.count()).toBe(0);
+    await button(page, "JSON").click();
+    expect(await json.inputValue()).toBe("");
+    await button(page, "Form").click();
+    expect(await note.count()).toBe(0);
+    await page.getByRole("radio", { name: "yes" }).check();
+    await page.getByLabel("note").fill("done");
+    await button(page, "Send answer").click();
+    await expect.poll(answers).toEqual([{ ok: true, count: 1, note: "done" }]);
+  });
+
   test("an answer stays in its form while the run that it was sent with is at work, and is refused", async () => {
     let go = () => {};
     const gone = new Promise<void>((resolve) => (go = resolve));

@@ -14,11 +14,12 @@ import {
   AlreadyAnsweredError,
   type AnswerRefusalReason,
   answerRefusalOf,
+  type AnswerSubmission,
   findAnsweringRun,
+  givesAnswers,
   readPendingQuestions,
   isResponseLost,
   answerRefusalFromText,
-  resumeValueOf,
   sendAnswers,
   waitForAnswerOutcome,
 } from "../live/answer-requests.ts";
@@ -167,7 +168,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
       setRunFormChosen(false);
       watch.refresh();
     });
-  const answer = async (assistant: string, answers: JsonRecord): Promise<AnswerRefusalReason | null> => {
+  const answer = async (assistant: string, answers: JsonRecord): Promise<AnswerSubmission> => {
     let refusal: AnswerRefusalReason | null = null;
     let runId: string | null = null;
     const answered = latestQuestions.current;
@@ -202,7 +203,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
           ? null
           : { number, phase, runId, question },
     );
-    return refusal;
+    return refusal ?? (isSent ? "accepted" : "failed");
   };
   const discard = () => {
     setUnsentAnswer(false);
@@ -283,7 +284,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
             graph={graphNameOf(metadata)}
             isClosed
             refusal={null}
-            onAnswer={async () => null}
+            onAnswer={async () => "failed"}
           />
         </section>
         {isRunFormChosen && runForm}
@@ -320,7 +321,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
               graph={graphNameOf(metadata)}
               refusal={refusal}
               onAnswer={async (answers) =>
-                threadAssistant === undefined ? null : answer(threadAssistant, answers)
+                threadAssistant === undefined ? "failed" : answer(threadAssistant, answers)
               }
             />
           )}
@@ -396,9 +397,7 @@ function NoLongerPendingNote({ watch, shownQuestions, unconfirmedAnswers, onDisc
   const { value: run } = found;
   if (found.isReading && run === undefined) return null;
   const isAccepted =
-    run !== undefined &&
-    unconfirmedAnswers !== null &&
-    JSON.stringify(resumeValueOf(run)) === JSON.stringify(unconfirmedAnswers);
+    run !== undefined && unconfirmedAnswers !== null && givesAnswers(run, unconfirmedAnswers);
   return (
     <div class="note" role="alert">
       <span>
