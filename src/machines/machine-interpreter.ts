@@ -11,6 +11,13 @@ import type {
   MachineEvent,
   PromiseStart,
 } from "./machine-driver.ts";
+import {
+  actorsIn,
+  type ForeignReference,
+  foreignReferencesOf,
+  isActor,
+  putReference,
+} from "./foreign-references.ts";
 import { fromStoredThrown, toStorableWithErrors } from "./stored-errors.ts";
 import {
   type Action,
@@ -113,8 +120,34 @@ export class MachineInterpreter {
       };
     });
     if (this.root._snapshot.status === "error") throw this.root._snapshot.error;
-    if ("snapshot" in start) this.#adopt(this.root, start.snapshot);
-    else this.#start(this.root);
+    if ("snapshot" in start) {
+      this.#adopt(this.root, start.snapshot);
+      for (const { at, path, to } of foreignReferencesOf(start.snapshot)) {
+        const [holder, actor] = [this.#find(at), this.#find(to)];
+        if (holder !== undefined && actor !== undefined) putReference(holder._snapshot.context, path, actor);
+      }
+    } else this.#start(this.root);
+  }
+
+  #find(address: Address): XStateActor | undefined {
+    let actor: XStateActor | undefined = this.root;
+    for (const id of address) {
+      const children: Snapshot["children"] = actor?._snapshot.children ?? {};
+      actor = Object.hasOwn(children, id) ? children[id] : undefined;
+    }
+    return actor;
+  }
+
+  /** The references in contexts that XState does not restore, because they are not to children of the actor that has them. */
+  foreignReferences(): readonly ForeignReference[] {
+    return [...this.#steps.keys()].flatMap((holder) => {
+      const at = addressOf(holder);
+      if (kindOfActor(holder.logic) === "promise" || this.#find(at) !== holder) return [];
+      return actorsIn(holder._snapshot.context).flatMap(({ path, actor }) => {
+        const to = addressOf(actor);
+        return actor._parent !== holder && this.#find(to) === actor ? [{ at, path, to }] : [];
+      });
+    });
   }
 
   /**
@@ -122,8 +155,7 @@ export class MachineInterpreter {
    * actor. An actor that has ended processes no events.
    */
   deliver(message: AddressedEvent): void {
-    let actor: XStateActor | undefined = this.root;
-    for (const id of message.to) actor = actor?._snapshot.children?.[id];
+    const actor = this.#find(message.to);
     if (actor === undefined) return;
     if ("event" in message) return this.#send(actor, message.event);
     const { result } = message;
@@ -215,7 +247,7 @@ export class MachineInterpreter {
     const tasks = step.queue ?? [];
     tasks.unshift(() => {
       if (kind === "promise") {
-        const input = toStorableWithErrors(actor.options.input ?? null, "input");
+        const input = promiseInput(actor.options.input, actor.id);
         this.effects.push({ kind: "start", ...identityOf(actor), input });
       }
       this.#settle(actor);
@@ -386,8 +418,18 @@ interface ActionParams {
   readonly label?: string;
 }
 
-const isActor = (value: unknown): value is XStateActor =>
-  typeof value === "object" && value !== null && "_actorScope" in value;
+/**
+ * The input of a promise actor, for storage.
+ * @throws TypeError if it contains an actor: the promise runs outside the step, and again after a restart, where it cannot reach actors
+ */
+export function promiseInput(input: unknown, id: string): unknown {
+  const [found] = actorsIn(input);
+  if (found !== undefined)
+    throw new TypeError(
+      `The input of the promise actor "${id}" has an actor at ${["input", ...found.path].join(".")}: a promise gets JSON data alone, and answers by its result`,
+    );
+  return toStorableWithErrors(input ?? null, "input");
+}
 
 /** The ancestors of an actor, the root first. */
 function ancestorsOf({ _parent: parent }: XStateActor): readonly XStateActor[] {

@@ -4,7 +4,8 @@ import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { isPlain } from "../model/memory-size.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
 import { copyOfSnapshot, hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
-import { MachineInterpreter, RootActorFactory } from "./machine-interpreter.ts";
+import { withForeignReferences } from "./foreign-references.ts";
+import { MachineInterpreter, promiseInput, RootActorFactory } from "./machine-interpreter.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
 import type {
   ActorResult,
@@ -39,11 +40,13 @@ export function createXState5Driver(
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState writes references to actors into the context.
     new MachineInterpreter(roots, { snapshot: copyOfSnapshot({ ...rest, value, context }) });
-  const taken = ({ root, effects }: MachineInterpreter): MacrostepResult => {
+  const taken = (interpreter: MachineInterpreter): MacrostepResult => {
+    const { root, effects } = interpreter;
     const { status, output, error } = root._snapshot;
     if (status === "error") throw error;
+    const snapshot = persisted(machine, root._snapshot);
     return {
-      snapshot: persisted(machine, root._snapshot),
+      snapshot: { ...snapshot, rest: withForeignReferences(snapshot.rest, interpreter.foreignReferences()) },
       status: status === "active" ? "active" : "done",
       output: toStorableWithErrors(output ?? null, "output"),
       effects,
@@ -275,7 +278,7 @@ function withInvokedActors(
       );
     const event = { type: "xstate.init" };
     const made: unknown = typeof input === "function" ? input({ context, event, self: root }) : input;
-    const snapshot = { status: "active", input: toStorableWithErrors(made ?? null, "input") };
+    const snapshot = { status: "active", input: promiseInput(made, id) };
     children[id] = { snapshot, src, systemId, syncSnapshot: onSnapshot !== undefined };
   }
   return { ...stored, rest: toStorable({ ...rest, children }, "snapshot") as JsonObject };
