@@ -329,7 +329,9 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     await page.getByRole("button", { name: "Run again" }).click();
     const dialog = page.getByRole("dialog", { name: "Run 1 run again?" });
     await dialog
-      .getByText("In 1 thread, new runs are queued: each drops a question that the run before it asks.")
+      .getByText(
+        "In 1 thread, new runs are queued. A queued run drops each question that the run before it asks.",
+      )
       .waitFor();
     expect(await (await fetch(runs)).json()).toHaveLength(2);
     await dialog.getByRole("button", { name: "Run again" }).click();
