@@ -208,7 +208,19 @@ describe("other values", () => {
   test("what cannot be stored is refused with its path", () => {
     const circle: Record<string, unknown> = {};
     circle["self"] = circle;
-    expect(() => serialise({ a: [circle] })).toThrow(/at \.a\[0\]\.self\.self.*contains itself/);
+    expect(() => serialise({ a: [circle] })).toThrow(/at \.a\[0\]: it contains itself$/);
+    circle["self"] = { list: [{ above: circle }] };
+    expect(() => serialise(circle)).toThrow(/at \.self\.list\[0\]\.above: it contains itself$/);
+    const map = new Map<string, unknown>();
+    map.set("self", map);
+    expect(() => serialise({ map })).toThrow(
+      /at \.map: it contains itself, or is nested deeper than \d+ levels$/,
+    );
+    let deep: unknown = 1;
+    for (let i = 0; i < 300; i++) deep = { deeper: deep };
+    expect(() => serialise({ deep })).toThrow(
+      /at \.deep(\.deeper){1,12}[\w.]*\.\.\.: it contains itself, or is nested deeper than \d+ levels$/,
+    );
     expect(() => serialise({ a: JSON.parse('{"__proto__":1}') as unknown })).toThrow(
       /at \.a\.__proto__: the key is reserved/,
     );
