@@ -70,6 +70,11 @@ const messages: readonly (readonly [string, BaseMessage])[] = [
   ["RemoveMessage", new RemoveMessage({ id: "9" })],
   ["HumanMessage", new Twice({ id: "10", content: "of a class of the user's own" })],
   ["HumanMessage", new HumanMessage({ id: "11", content: "half a pair: \ud83d" })],
+  [
+    "HumanMessage",
+    new HumanMessage({ id: "12", content: "hi", example: true, rating: { stars: 5 } } as object),
+  ],
+  ["AIMessage", new AIMessage({ id: "13", content: "yes", rating: null } as object)],
 ];
 
 describe("messages", () => {
@@ -125,6 +130,15 @@ describe("messages", () => {
     list.push(new AIMessage({ id: "3", content: "d" }));
     expect(serialise(list)).toHaveLength(3);
     expect(after).toHaveLength(2);
+  });
+
+  test("the list of content blocks that a message was made of is its content", () => {
+    const made = new AIMessage({ id: "1", contentBlocks: [{ type: "text", text: "yes" }, call] });
+    const shown = onWire(stored(serialise(made)));
+    expect(shown).toMatchObject({ content: [{ type: "text", text: "yes" }, call], tool_calls: [call] });
+    expect(shown).not.toHaveProperty("contentBlocks");
+    expect(shown).not.toHaveProperty("content_blocks");
+    expect((again(made) as BaseMessage).contentBlocks).toEqual(made.contentBlocks);
   });
 
   test("a plain object that looks like one stays a plain object", () => {
