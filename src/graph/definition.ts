@@ -119,7 +119,10 @@ export interface MachineParts {
   firstContext(): JsonObject | undefined;
   /** The timers that are set in a stored state of the machine. */
   timers(values: JsonObject): readonly Timer[];
-  /** The update that sends the event of a timer to the machine; null when the state does not have this timer any more. */
+  /**
+   * The update that sends the event of a timer to the machine; null when the state does not have this timer any more.
+   * @throws an error if the machine cannot take the event; the timer is then over, and the state stays as it is
+   */
   timerUpdate(values: JsonObject, timer: Timer): JsonObject | null;
   /** The queued runs whose events the machine has processed in a step, read from the update of its node. */
   takenRuns(update: JsonObject | null): readonly string[];

@@ -35,18 +35,24 @@ export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }:
 
 /**
  * A schema that accepts an event if the machine takes it, guards included, and that describes the possible events for forms. The data of an
- * event is not validated here, because it was validated when the event was sent.
+ * event is not validated here, because it was validated when the event was sent. `whyFails`: the error that the event's transition throws;
+ * undefined if it throws none.
  */
 export function acceptedEventSchema(
   accepted: AcceptedByState,
   schemas: DeclaredSchemas | null,
+  whyFails: (event: MachineEvent) => string | undefined = () => undefined,
 ): Schema<unknown, MachineEvent> {
   const { events, can } = accepted;
   const validate = (event: unknown) => {
     const why = whyNotEvent(event, accepted);
     if (why !== undefined) return { issues: [{ message: why }] };
-    if (can(event as MachineEvent)) return { value: event as MachineEvent };
     const { type } = event as MachineEvent;
+    if (can(event as MachineEvent)) {
+      const error = whyFails(event as MachineEvent);
+      if (error === undefined) return { value: event as MachineEvent };
+      return { issues: [{ message: `the machine has dropped "${type}", because it fails with ${error}` }] };
+    }
     return { issues: [{ message: `no transition for "${type}" is enabled now: its guard does not hold` }] };
   };
   const described = () => describeEvents(events, schemas);

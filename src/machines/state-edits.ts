@@ -1,6 +1,13 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import { hasActorReference, isChildOf, REFERENCE_FAULT } from "./actor-references.ts";
-import { EVENTS_KEY, isPendingInput, SNAPSHOT_KEY, STATE_KEY } from "./machine-state.ts";
+import type { Address } from "./machine-driver.ts";
+import {
+  EVENTS_KEY,
+  isPendingInput,
+  isStartedPromiseActor,
+  SNAPSHOT_KEY,
+  STATE_KEY,
+} from "./machine-state.ts";
 import { type MachineVersions, versionOfState } from "./machine-versions.ts";
 
 /**
@@ -37,13 +44,31 @@ function isActorOf(values: JsonObject, id: unknown): boolean {
   return isObject(rest) && isChildOf(rest)(id);
 }
 
-/** The write that puts the machine into a state; undefined if its version has no such state. */
+/**
+ * The write that puts the machine into a state, and stops the promise actors of the states that it leaves; undefined if the machine's
+ * version has no such state.
+ */
 export function updateEnteringState(
   versions: MachineVersions,
   name: string,
   values: JsonObject,
 ): JsonObject | undefined {
   const driver = versions.find(versionOfState(values)) ?? versions.current;
-  const value = driver.stateValue(name, values[STATE_KEY]);
-  return value === undefined ? undefined : { [STATE_KEY]: value };
+  const entered = driver.enteredState(name, values[STATE_KEY]);
+  if (entered === undefined) return undefined;
+  const { value, isLeft } = entered;
+  const kept = values[SNAPSHOT_KEY];
+  const work = isObject(kept) ? kept["work"] : undefined;
+  if (!isObject(kept) || !isObject(kept["rest"]) || !Array.isArray(work)) return { [STATE_KEY]: value };
+  const isStopped = ({ at }: { readonly at: Address }) => at.length === 1 && isLeft(at[0] as string);
+  const stopped = work.filter(isStartedPromiseActor).filter(isStopped);
+  if (stopped.length === 0) return { [STATE_KEY]: value };
+  const ids = new Set(stopped.map(({ at }) => at[0]));
+  const { children } = kept["rest"];
+  const left = Object.entries(isObject(children) ? children : {}).filter(([id]) => !ids.has(id));
+  const rest = { ...kept["rest"], children: Object.fromEntries(left) };
+  return {
+    [STATE_KEY]: value,
+    [SNAPSHOT_KEY]: { ...kept, rest, work: work.filter((one) => !stopped.includes(one)) },
+  };
 }
