@@ -311,7 +311,7 @@ describe.each(lines)("stream modes over %s", (_, connect) => {
     expect(paused).toEqual([
       ["updates", { __interrupt__: interrupts }],
       ["values", { log: [], __interrupt__: interrupts }],
-      ["tasks", expect.objectContaining({ name: "ask", result: null, interrupts })],
+      ["tasks", expect.objectContaining({ name: "ask", result: {}, error: null, interrupts })],
       ["debug", expect.objectContaining({ type: "task_result", step: 1 })],
     ]);
   });

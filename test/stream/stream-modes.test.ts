@@ -229,7 +229,7 @@ const taskStart = {
   interrupts: [],
   metadata: own,
 };
-const taskResult = { id: TASK, name: "ask", result: { messages: [answer] }, interrupts: [] };
+const taskResult = { id: TASK, name: "ask", result: { messages: [answer] }, interrupts: [], error: null };
 
 const partial = (content: string, over: JsonObject = {}) => ({
   content,
@@ -351,7 +351,7 @@ const pause: readonly Emitted[] = [
   [{ t: "interrupt", ns: "", checkpoint: INPUT, interrupts: [question] }, { messages: [] }],
   [{ ...result, interrupts: [question] }],
 ];
-const waiting = { id: TASK, name: "ask", result: null, interrupts: [question] };
+const waiting = { id: TASK, name: "ask", result: {}, interrupts: [question], error: null };
 
 describe("a run that pauses", () => {
   const paused = async (mode: StreamMode) =>
@@ -376,10 +376,16 @@ describe("a task that fails", () => {
     [{ ...result, error: { error: "TypeError", message: "kaboom" }, interrupts: [] }],
     [{ t: "error", error: { error: "TypeError", message: "kaboom" } }],
   ];
-  const payload = { id: TASK, name: "ask", error: '{"name":"TypeError","message":"kaboom"}', interrupts: [] };
+  const payload = {
+    id: TASK,
+    name: "ask",
+    result: {},
+    interrupts: [],
+    error: '{"name":"TypeError","message":"kaboom"}',
+  };
   const error = [12, "error", { error: "TypeError", message: "kaboom" }] as const;
 
-  test("has an error in the place of its result; the run's own comes last, in every mode", async () => {
+  test("has an error, and an empty result; the run's own comes last, in every mode", async () => {
     for (const mode of streamModes) expect((await shown(failed, mode)).at(-1), mode).toEqual(error);
     expect(await shown(failed, "tasks")).toEqual([[7, "tasks", payload], error]);
     const [, debugged] = await shown(failed, "debug");

@@ -165,9 +165,9 @@ export const streamModeChecks = defineChapter("stream modes", {
     const events = await eventsOf(server, "steps", ["tasks"], { input });
     expectMatch("the events", named(events, "tasks"), [
       { id: aUuid, name: "first", input: { topic: "tea", log: [] }, triggers: aList, interrupts: [] },
-      { id: aUuid, name: "first", result: first, interrupts: [] },
+      { id: aUuid, name: "first", result: first, interrupts: [], error: null },
       { id: aUuid, name: "second", triggers: aList, interrupts: [] },
-      { id: aUuid, name: "second", result: second, interrupts: [] },
+      { id: aUuid, name: "second", result: second, interrupts: [], error: null },
     ]);
   },
   "checkpoints: each state that is stored": async (server) => {

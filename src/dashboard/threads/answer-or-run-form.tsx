@@ -70,6 +70,11 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const assistants = list.value ?? [];
   /** Whether the user has chosen to start another run in place of an answer or of Resume. */
   const [isRunFormChosen, setRunFormChosen] = useState(false);
+  /** Shows the form for a run in place of that for an answer, or that again. Its first field gets the focus. */
+  const chooseForm = (isRun: boolean) => {
+    setRunFormChosen(isRun);
+    requestAnimationFrame(focusFirstField);
+  };
   const { metadata = {} } = watch.record.value ?? {};
   /** The user's latest answer; null if there is none. */
   const [sentAnswer, setSentAnswer] = useState<SentAnswer | null>(null);
@@ -262,7 +267,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
         />
       )}
       {isRunFormChosen && isPaused && (
-        <button type="button" class="quiet link" onClick={() => setRunFormChosen(false)}>
+        <button type="button" class="quiet link" onClick={() => chooseForm(false)}>
           {interrupts.length > 0 ? "Back to the question" : "Back to Resume"}
         </button>
       )}
@@ -298,7 +303,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const isKeptFormHidden = isFormKept && !isSending;
   const isResumeShown = canContinue && !canAnswer && (!isFormKept || isKeptFormHidden);
   const otherButton = (
-    <button type="button" class="quiet link" onClick={() => setRunFormChosen(true)}>
+    <button type="button" class="quiet link" onClick={() => chooseForm(true)}>
       Start another run instead
     </button>
   );
@@ -348,6 +353,13 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
       {(isRunFormChosen || !(canAnswer || isResumeShown || (isFormKept && !isKeptFormHidden))) && runForm}
     </>
   );
+}
+
+/** Focuses the first field of the visible form below the conversation, or its first button if it has no field. */
+function focusFirstField(): void {
+  const find = (tags: string) =>
+    document.querySelector<HTMLElement>(`.composer :is(${tags}):not([hidden] *, :disabled)`);
+  (find("textarea, input") ?? find("button, select"))?.focus();
 }
 
 /** An answer that the user has sent. */

@@ -83,7 +83,8 @@ export function useConversationScroll({
         event.shiftKey
       )
         return;
-      const isHere = target === document.body || (target instanceof Node && current.contains(target));
+      // After a change of the page, the focus may be on a part of the page that contains the conversation.
+      const isHere = target instanceof Node && (target.contains(current) || current.contains(target));
       if (!isHere || (target instanceof Element && target.matches("input, textarea, select"))) return;
       event.preventDefault();
       isAtEnd.current = key === "End";
