@@ -21,13 +21,14 @@ interface Deps {
 type WithoutActor = (liveThread: LiveThread, write: () => Promise<void>) => Promise<void>;
 
 /**
- * True for a temporary thread of an earlier process that has to be deleted: its run has ended, or depended on a
- * connection to that process (`bound`).
+ * What to do with a temporary thread that an earlier process has left. `delete`: its run has not ended, and depended on a connection to that
+ * process (`bound`). `keep`: its run has ended. The thread is kept for a while, because clients that waited for the run may come back for its
+ * result; in a cluster, other processes do so on their behalf.
  */
-export function isLeftoverTemporary(thread: ThreadRecord): boolean {
+export function recoveryOfTemporary(thread: ThreadRecord): "continue" | "delete" | "keep" {
   const { temporary } = thread;
-  const isOver = !hasWork(thread) && thread.delayed === null;
-  return temporary !== null && (temporary === "bound" || isOver);
+  if (!hasWork(thread) && thread.delayed === null) return "keep";
+  return temporary === "bound" ? "delete" : "continue";
 }
 
 /** Deletes threads that were created for a single run when that run has ended. */
@@ -40,6 +41,8 @@ export class TemporaryThreads {
    * is left. By thread key.
    */
   readonly #pendingReads = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
+  /** The keys of threads whose runs an earlier process has begun: readers of that process may come back. */
+  readonly #continued = new Set<string>();
 
   constructor(deps: Deps, withoutActor: WithoutActor, isStopping: () => boolean) {
     this.#deps = deps;
@@ -60,6 +63,11 @@ export class TemporaryThreads {
     };
   }
 
+  /** Notes that an earlier process has begun the run of this thread, and this process continues it. */
+  noteContinued(key: ThreadKey): void {
+    this.#continued.add(threadMapKey(key));
+  }
+
   /**
    * Handles the end of a run. If the thread is temporary and has no other run, deletes it: later if a client still
    * reads the run or may come back to read it, else at once.
@@ -67,15 +75,17 @@ export class TemporaryThreads {
   runEnded(liveThread: LiveThread, id: string, { run }: RunEnd, isRead: boolean): void {
     const { temporary } = liveThread.record;
     if (temporary === null || liveThread.runs.size > 0) return;
+    const name = threadMapKey(liveThread.key);
+    const mayComeBack = this.#continued.delete(name) || temporary === "free";
     // A client that has cancelled its run does not come back to read the run.
-    const isAwaited = temporary === "free" && run !== undefined && run.cancel === null;
+    const isAwaited = mayComeBack && run !== undefined && run.cancel === null;
     const remove = () =>
       void this.#withoutActor(liveThread, () => this.remove(liveThread.key, liveThread.record));
     const end = (lingers: boolean) => {
       if (lingers) this.#deps.scheduler.after(this.#deps.limits.linger, remove);
       else remove();
     };
-    const pending = this.#pendingReads.get(threadMapKey(liveThread.key));
+    const pending = this.#pendingReads.get(name);
     if (isRead || isAwaited || pending === undefined) end(isRead || isAwaited);
     else pending.afterwards.push(() => end(this.#deps.sinks.isRead(liveThread.key, id)));
   }
@@ -104,6 +114,14 @@ export class TemporaryThreads {
       ...makeDeliveriesWithoutState(runs),
     });
     return this.remove(key, stopped);
+  }
+
+  /** Deletes temporary threads that an earlier process has left after the ends of their runs, when their readers had time to come back. */
+  deleteLater(ended: readonly (readonly [ThreadKey, ThreadRecord])[]): void {
+    if (ended.length === 0) return;
+    this.#deps.scheduler.after(this.#deps.limits.linger, () => {
+      for (const [key, record] of ended) void this.remove(key, record);
+    });
   }
 
   /**

@@ -19,6 +19,7 @@ const BROWSER = "test/browser/*.test.ts";
  * time of all tests but the browser's.
  */
 const PROCESSES = [
+  "test/chaos/cluster/short.test.ts",
   "test/config/{care,cli,dev,load-errors,loading,node-version,project-modules,sdk-logger,stacks,terminal,workers}.test.ts",
   "test/e2e/{cluster-nodes,cluster-snapshots,shard-processes}.test.ts",
   "test/graph-types/*.test.ts",

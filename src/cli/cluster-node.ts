@@ -21,6 +21,7 @@ import { type ClusterDatabase, DEFAULT_LEASE_MS, openClusterDatabase } from "../
 import type { ClusterUpdate, ClusterDatabaseLocation } from "./cluster-child.ts";
 import {
   FIRST_RESTART_DELAY_MS,
+  type HangLimits,
   ProcessWatchdogs,
   nextRestartDelay,
   restartDelayAfterEnd,
@@ -41,7 +42,7 @@ export interface ClusterSettings extends ClusterDatabaseLocation {
   readonly secret: string;
 }
 
-interface NodeOptions {
+interface NodeOptions extends HangLimits {
   readonly cluster: ClusterSettings;
   /** The number of shards of a new cluster. Undefined: the number that an existing cluster has, or the default. */
   readonly shards: number | undefined;
@@ -55,8 +56,6 @@ interface NodeOptions {
    * @throws ServiceError `config.invalid` if the directory belongs to another cluster
    */
   checkData(cluster: string): void;
-  /** A process of this node that responds to nothing for this time in milliseconds is killed. 0: never. */
-  readonly hangLimitMs: number;
   readonly logger: Logger;
 }
 

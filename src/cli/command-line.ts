@@ -146,6 +146,7 @@ Environment
   HEDDLE_CLUSTER_SNAPSHOT      Bytes that the log of a shard grows by until a snapshot of the shard is made; default 268435456 (256 MiB)
   HEDDLE_HANG_LIMIT            With --shards or --cluster: milliseconds for which a process may respond to nothing before it is killed and
                                started again, 10000 or more, or 0: never; default 60000
+  HEDDLE_START_LIMIT           The same for a process that starts, and neither accepts requests nor makes progress; default 300000
   HEDDLE_API_KEYS              API keys, separated by commas, each KEY or TENANT:KEY
   HEDDLE_TOKEN_SECRET          Secret that signs WebSocket tokens, 32 bytes or more; default: a new one at each start
   HEDDLE_ALLOWED_HOSTS         Host names, separated by commas, that a server without a key accepts besides loopback

@@ -5,6 +5,10 @@ const CHECK_INTERVAL_MS = 1_000;
 /** The number of checks without a response after which a process is unresponsive. */
 const UNRESPONSIVE_CHECKS = 2;
 
+/** Milliseconds in which a process has to accept requests, or to report progress, after its start, unless the server is told otherwise. */
+export const DEFAULT_START_LIMIT_MS = 300_000;
+/** The shortest such limit, in milliseconds. */
+export const SHORTEST_START_LIMIT_MS = 10_000;
 /** Milliseconds for which a process may respond to nothing before it is killed, unless the server is told otherwise. */
 export const DEFAULT_HANG_LIMIT_MS = 60_000;
 /**
@@ -76,5 +80,47 @@ export class ProcessWatchdog {
     if (!this.#isPingPending) return this.#checkLater();
     this.#isStopped = true;
     this.#deps.onHang();
+  }
+}
+
+export interface StartWatchdogDeps {
+  readonly scheduler: Scheduler;
+  /** Milliseconds for which the process may neither be ready nor report progress. 0: for any time. */
+  readonly limitMs: number;
+  /** Called once, when the limit has passed. */
+  onHang(): void;
+}
+
+/**
+ * Notices that a process hangs while it starts, for example because a file of graphs waits for something that never comes. Its event loop
+ * may turn meanwhile. As in {@link ProcessWatchdog}, the time is measured in checks.
+ */
+export class StartWatchdog {
+  readonly #deps: StartWatchdogDeps;
+  /** The number of checks since the start, or since the process has reported progress. */
+  #checks = 0;
+  #cancel: Cancel = () => undefined;
+
+  constructor(deps: StartWatchdogDeps) {
+    this.#deps = deps;
+    if (deps.limitMs > 0) this.#checkLater();
+  }
+
+  /** Must be called when the process has reported progress. */
+  progressed(): void {
+    this.#checks = 0;
+  }
+
+  /** Must be called when the process is ready, or has ended. */
+  stop(): void {
+    this.#cancel();
+  }
+
+  #checkLater(): void {
+    const { scheduler, limitMs, onHang } = this.#deps;
+    this.#cancel = scheduler.after(CHECK_INTERVAL_MS, () => {
+      if (++this.#checks * CHECK_INTERVAL_MS < limitMs) this.#checkLater();
+      else onHang();
+    });
   }
 }

@@ -2,6 +2,7 @@ import { systemClock } from "../platform/clock.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { Logger } from "../ports/logger.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import { findClusterDatabase } from "../postgres/cluster-database.ts";
 import { ReplicatedKeyValueStore } from "../replication/replicated-key-value-store.ts";
 import type { StorageOptions } from "../storage/open-storage.ts";
@@ -16,6 +17,7 @@ export async function replicatedStorageOptions(
   directory: string,
   { epoch, snapshotBytes: logBytes, ...place }: ClusterTask,
   logger: Logger,
+  onProgress: OnProgress,
 ): Promise<StorageOptions> {
   const { log, snapshots: store } = await findClusterDatabase(place, { scheduler: systemScheduler });
   const deps = {
@@ -23,6 +25,7 @@ export async function replicatedStorageOptions(
     scheduler: systemScheduler,
     random: systemRandom(),
     snapshots: { store, logBytes, logger },
+    onProgress,
     onFenced: () => {
       logger.warn("another node has taken the shard over: this process ends");
       killThisProcess();

@@ -9,7 +9,9 @@ import { guardProcess, type Running, type StopProcess } from "./process-lifecycl
 import { trackClusterAddresses, killThisProcess } from "./cluster-child.ts";
 import { prepareClusterData, prepareShards, shardDirectory } from "./shard-directories.ts";
 import {
+  type HangLimits,
   onParentStopOrExit,
+  progressReporter,
   reportToParent,
   ShardProcesses,
   type ShardTask,
@@ -23,13 +25,17 @@ import type { Invocation } from "./command-line.ts";
 import { DEFAULT_PORT, type Settings } from "./settings.ts";
 import { warningsOfVariables } from "./environment-variables.ts";
 import { registerInProcessServer } from "../platform/sdk-in-process-server.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import { registerSdkLogger } from "../platform/sdk-logger.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
-import { DEFAULT_HANG_LIMIT_MS } from "./process-watchdog.ts";
+import { DEFAULT_HANG_LIMIT_MS, DEFAULT_START_LIMIT_MS } from "./process-watchdog.ts";
 import { ProgressDisplay } from "./progress-display.ts";
 import { systemClock } from "../platform/clock.ts";
 import { VERSION } from "../platform/version.ts";
+
+/** The settings of a server that consists of several processes. */
+const PROCESS_SETTINGS = ["shards", "cluster", "hangLimitMs", "startLimitMs"] as const;
 
 type Serving = Extract<Invocation, { command: "dev" | "start" }>;
 
@@ -83,6 +89,13 @@ export async function serve(options: Serving): Promise<void> {
 
   let removeAddress: () => void = () => undefined;
   process.once("exit", () => removeAddress());
+  const reportProgress = task && progressReporter();
+  const onProgress: OnProgress = (work) => {
+    // A storage that is opened again while the process serves has no display.
+    if (task !== undefined && running() !== undefined) return;
+    progress.onProgress(work);
+    reportProgress?.();
+  };
   /** The storage of a process that a parent started with a task. In memory if the process has no shard. */
   const storageOf = async (
     { number, cluster }: ShardTask,
@@ -93,7 +106,7 @@ export async function serve(options: Serving): Promise<void> {
     if (cluster === undefined) return directory;
     // Only processes of a cluster load this module.
     const { replicatedStorageOptions } = await import("./replicated-storage-options.ts");
-    return replicatedStorageOptions(number, directory, cluster, logger);
+    return replicatedStorageOptions(number, directory, cluster, logger, onProgress);
   };
   /** The settings for `createApp`: all except those of the log and of the division into processes. */
   const appSettings = () => {
@@ -103,6 +116,7 @@ export async function serve(options: Serving): Promise<void> {
       shards: ___,
       cluster: ____,
       hangLimitMs: _____,
+      startLimitMs: ______,
       ...settings
     } = options.settings(process.env, data);
     return settings;
@@ -116,7 +130,6 @@ export async function serve(options: Serving): Promise<void> {
     const isPortAsked = settings.port !== undefined || more.port !== undefined;
     const port = isPortAsked ? {} : { port: DEFAULT_PORT, takeNextPort: true };
     const access = secrets(process.env);
-    const { onProgress } = progress;
     const given = { ...settings, ...port, ...access, config, logger, onProgress, ...more };
     if (task !== undefined) {
       const { number, count, port, tokenSecret, sockets = "", cluster } = task;
@@ -149,8 +162,9 @@ export async function serve(options: Serving): Promise<void> {
     shards,
     cluster,
     hangLimitMs = DEFAULT_HANG_LIMIT_MS,
+    startLimitMs = DEFAULT_START_LIMIT_MS,
   }: {
-    readonly [Name in "shards" | "cluster" | "hangLimitMs"]: Settings[Name] | undefined;
+    readonly [Name in (typeof PROCESS_SETTINGS)[number]]: Settings[Name] | undefined;
   }): Promise<Running> => {
     const settings = appSettings();
     const { host, port } = settings;
@@ -158,9 +172,10 @@ export async function serve(options: Serving): Promise<void> {
     const { claimNextPort, claimPort } = await import("../app.ts");
     const free = await (port === undefined ? claimNextPort(host, DEFAULT_PORT) : claimPort(host, port));
     const { tokenSecret } = secrets(process.env);
+    const limits = { hangLimitMs, startLimitMs };
     const processes =
       cluster === undefined
-        ? startShards(shards as number, free, settings.data, tokenSecret, hangLimitMs)
+        ? startShards(shards as number, free, settings.data, tokenSecret, limits)
         : await (
             await import("./cluster-node.ts")
           ).ClusterNodeProcesses.open({
@@ -170,7 +185,7 @@ export async function serve(options: Serving): Promise<void> {
             port: free,
             tokenSecret,
             checkData: (id) => prepareClusterData(settings.data, id),
-            hangLimitMs,
+            ...limits,
             logger,
           });
     announce(await processes.start(), config, settings, {});
@@ -186,16 +201,16 @@ export async function serve(options: Serving): Promise<void> {
     port: number,
     data: string,
     secret: string | undefined,
-    hangLimitMs: number,
+    limits: HangLimits,
   ): ShardProcesses => {
     prepareShards(data, count);
     const tokenSecret = secret ?? Buffer.from(systemRandom().bytes(32)).toString("hex");
-    return new ShardProcesses({ count, port, tokenSecret }, { hangLimitMs, logger });
+    return new ShardProcesses({ count, port, tokenSecret }, { ...limits, logger });
   };
   const announce = (
     app: Listening,
     config: Config,
-    settings: Omit<Settings, "level" | "log" | "cluster" | "hangLimitMs">,
+    settings: Omit<Settings, "level" | "log" | Exclude<(typeof PROCESS_SETTINGS)[number], "shards">>,
     more: AppOptions,
   ): void => {
     const isPortAsked = settings.port !== undefined || more.port !== undefined;
@@ -219,9 +234,11 @@ export async function serve(options: Serving): Promise<void> {
   };
   const open = async () => {
     if (options.command === "start") {
-      const { shards, cluster, hangLimitMs } = options.settings(process.env, data);
+      const { shards, cluster, hangLimitMs, startLimitMs } = options.settings(process.env, data);
       const isOneProcess = task !== undefined || (shards ?? cluster) === undefined;
-      const app = await (isOneProcess ? start(config, {}) : startProcesses({ shards, cluster, hangLimitMs }));
+      const app = await (isOneProcess
+        ? start(config, {})
+        : startProcesses({ shards, cluster, hangLimitMs, startLimitMs }));
       running = () => app;
       return;
     }
@@ -283,7 +300,7 @@ const urlOf = (app: Listening, mount: string | undefined, config: Config): strin
 interface Start {
   readonly app: Listening;
   readonly graphs: readonly string[];
-  readonly settings: Omit<Settings, "level" | "log" | "cluster" | "hangLimitMs">;
+  readonly settings: Omit<Settings, "level" | "log" | Exclude<(typeof PROCESS_SETTINGS)[number], "shards">>;
   readonly config: Config;
   /** Whether the server listens on another port than the default one, because the default port was taken. */
   readonly isNext: boolean;

@@ -10,7 +10,7 @@ import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ClusterSettings } from "./cluster-node.ts";
 import type { ClusterDatabaseLocation } from "./cluster-child.ts";
-import { SHORTEST_HANG_LIMIT_MS } from "./process-watchdog.ts";
+import { SHORTEST_HANG_LIMIT_MS, SHORTEST_START_LIMIT_MS } from "./process-watchdog.ts";
 import {
   findGivenOption,
   type GivenOption,
@@ -53,6 +53,11 @@ export interface Settings {
    * A process of a shard that responds to nothing for this time in milliseconds is killed and started again. 0: never. Absent: the default.
    */
   readonly hangLimitMs?: number;
+  /**
+   * A process of a shard that neither accepts requests nor reports progress for this time in milliseconds after its start is killed and
+   * started again. 0: never. Absent: the default.
+   */
+  readonly startLimitMs?: number;
   readonly sync?: NonNullable<Config["sync"]>;
   /** Allows the server to listen on other addresses than loopback without credentials. */
   readonly insecure?: true;
@@ -102,11 +107,14 @@ export function settingsOf(flags: OptionFlags, env: Variables, data: string): Se
           (count) => count === 1 || isShardCount(count),
           "is not a whole number from 1 to 64",
         );
-  const hangLimitMs = numberOption(
-    find(null, "HEDDLE_HANG_LIMIT"),
-    (ms) => ms === 0 || ms >= SHORTEST_HANG_LIMIT_MS,
-    `is not 0 or a whole number of milliseconds, ${SHORTEST_HANG_LIMIT_MS} or more`,
-  );
+  const limitOption = (name: string, shortest: number): number | undefined =>
+    numberOption(
+      find(null, name),
+      (ms) => ms === 0 || ms >= shortest,
+      `is not 0 or a whole number of milliseconds, ${shortest} or more`,
+    );
+  const hangLimitMs = limitOption("HEDDLE_HANG_LIMIT", SHORTEST_HANG_LIMIT_MS);
+  const startLimitMs = limitOption("HEDDLE_START_LIMIT", SHORTEST_START_LIMIT_MS);
   const log = textOption(
     find("log", "HEDDLE_LOG_FORMAT"),
     isLogFormat,
@@ -135,6 +143,7 @@ export function settingsOf(flags: OptionFlags, env: Variables, data: string): Se
     ...(shards === undefined ? {} : { shards }),
     ...(cluster === undefined ? {} : { cluster }),
     ...(hangLimitMs === undefined ? {} : { hangLimitMs }),
+    ...(startLimitMs === undefined ? {} : { startLimitMs }),
     ...(sync === undefined ? {} : { sync }),
     ...(secret === undefined ? {} : { webhooks: { secret: secret.value } }),
   };

@@ -10,7 +10,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 import type { ClusterTask } from "./cluster-child.ts";
 import { STOP_SIGNALS } from "./process-lifecycle.ts";
-import { ProcessWatchdog } from "./process-watchdog.ts";
+import { ProcessWatchdog, StartWatchdog } from "./process-watchdog.ts";
 
 /**
  * The environment variable in which a parent process passes a {@link ShardTask} to a child process. It is removed before graphs are loaded.
@@ -54,6 +54,11 @@ export interface ReadyMessage extends Pick<App, "address" | "url" | "transport">
 
 type Report = ReadyMessage | { readonly failure: string };
 
+/** The message in which a child process that has not accepted requests yet reports that its start makes progress. */
+const PROGRESS = "progress";
+/** The shortest time between two such reports, in milliseconds. */
+const PROGRESS_INTERVAL_MS = 1_000;
+
 /**
  * Reads the task of this process from the environment, and removes it from the environment. Undefined if the process was not started with a
  * task, or if the task was read before.
@@ -67,6 +72,17 @@ export function takeShardTask(env: NodeJS.ProcessEnv): ShardTask | undefined {
 /** Sends a report to the parent process, then calls `then`. */
 export function reportToParent(report: Report, then?: () => void): void {
   process.send?.(report, undefined, undefined, () => then?.());
+}
+
+/** Returns a function that reports to the parent process that the start of this process makes progress. */
+export function progressReporter(): () => void {
+  let reportedAt = -Infinity;
+  return () => {
+    const now = systemClock.mono();
+    if (now - reportedAt < PROGRESS_INTERVAL_MS) return;
+    reportedAt = now;
+    process.send?.(PROGRESS, undefined, undefined, () => undefined);
+  };
 }
 
 /**
@@ -108,34 +124,81 @@ export interface ShardChild {
   readonly started: Promise<ReadyMessage>;
 }
 
+/** When a child process counts as hanging. */
+export interface HangLimits {
+  /** A child process that responds to nothing for this time in milliseconds is killed. 0: never. */
+  readonly hangLimitMs: number;
+  /** A child process that neither accepts requests nor reports progress for this time in milliseconds after its start is killed. 0: never. */
+  readonly startLimitMs: number;
+}
+
+const nameOf = (shard: number | undefined): string =>
+  shard === undefined ? "the process that forwards requests" : "the process of a shard";
+
 /** Kills child processes that hang. */
 export class ProcessWatchdogs {
-  readonly #limitMs: number;
+  readonly #limits: HangLimits;
   readonly #logger: Logger;
+  /** The child processes that have not accepted requests yet. */
+  readonly #starting = new Set<ChildProcess>();
   readonly #watchdogs = new Map<ChildProcess, ProcessWatchdog>();
 
-  /** `hangLimitMs`: a child process that responds to nothing for this time in milliseconds is killed. 0: never. */
-  constructor({ hangLimitMs, logger }: { readonly hangLimitMs: number; readonly logger: Logger }) {
-    this.#limitMs = hangLimitMs;
-    this.#logger = logger;
+  constructor(options: HangLimits & { readonly logger: Logger }) {
+    this.#limits = options;
+    this.#logger = options.logger;
     // Such a process would not notice the end of this process either, and would hold its port and its data for good.
     process.once("exit", () => {
       for (const [child, watchdog] of this.#watchdogs) if (watchdog.isUnresponsive) child.kill("SIGKILL");
+      for (const child of this.#starting) child.kill("SIGKILL");
     });
+  }
+
+  /**
+   * Watches the start of a child process. Calls `onKill` with the reason when the process is killed.
+   * Returns the function that MUST be called when the process accepts requests.
+   */
+  watchStart(child: ChildProcess, shard: number | undefined, onKill: (reason: string) => void): () => void {
+    const { startLimitMs } = this.#limits;
+    const watchdog = new StartWatchdog({
+      scheduler: systemScheduler,
+      limitMs: startLimitMs,
+      onHang: () => {
+        const reason = `has not accepted requests ${startLimitMs / 1_000} seconds after its start or its last progress, and is killed`;
+        this.#logger.error(`${nameOf(shard)} ${reason}`, {
+          ...(shard !== undefined && { shard }),
+          pid: child.pid,
+        });
+        child.kill("SIGKILL");
+        onKill(reason);
+      },
+    });
+    this.#starting.add(child);
+    child.on("message", (message) => {
+      if (message === PROGRESS) watchdog.progressed();
+    });
+    const stop = (): void => {
+      watchdog.stop();
+      this.#starting.delete(child);
+    };
+    child.once("exit", stop);
+    return stop;
   }
 
   /** Watches a child process until it ends. `shard`: the number of its shard, if it has one. */
   watch(child: ChildProcess, shard: number | undefined): void {
+    const { hangLimitMs } = this.#limits;
     const watchdog = new ProcessWatchdog({
       scheduler: systemScheduler,
-      limitMs: this.#limitMs,
+      limitMs: hangLimitMs,
       ping: () => child.send(PING, () => undefined),
       onHang: () => {
-        const name = shard === undefined ? "the process that forwards requests" : "the process of a shard";
-        this.#logger.error(`${name} has not responded for ${this.#limitMs / 1_000} seconds and is killed`, {
-          ...(shard !== undefined && { shard }),
-          pid: child.pid,
-        });
+        this.#logger.error(
+          `${nameOf(shard)} has not responded for ${hangLimitMs / 1_000} seconds and is killed`,
+          {
+            ...(shard !== undefined && { shard }),
+            pid: child.pid,
+          },
+        );
         child.kill("SIGKILL");
       },
     });
@@ -150,17 +213,24 @@ export class ProcessWatchdogs {
   }
 }
 
-/** Starts a child process. Once it accepts requests, it is killed if it hangs, and ends as if it had crashed. */
+/** Starts a child process. It is killed if it hangs, during its start or later, and ends as if it had crashed. */
 export function startShardProcess(task: ShardTask, watchdogs: ProcessWatchdogs): ShardChild {
   const child = fork(process.argv[1] as string, process.argv.slice(2), {
     env: { ...process.env, [TASK_VARIABLE]: JSON.stringify(task) },
   });
   const name = task.number === undefined ? "that forwards requests" : `of shard ${task.number}`;
   const started = new Promise<ReadyMessage>((resolve, reject) => {
-    child.once("message", (report: Report) => {
+    const hasStarted = watchdogs.watchStart(child, task.number, (reason) =>
+      reject(new ServiceError("config.invalid", `the process ${name} ${reason}`)),
+    );
+    const listen = (report: Report | typeof PROGRESS): void => {
+      if (report === PROGRESS) return;
+      child.off("message", listen);
+      hasStarted();
       if (!("failure" in report)) return resolve(report);
       reject(new ServiceError("config.invalid", report.failure));
-    });
+    };
+    child.on("message", listen);
     child.once("exit", (code, signal) =>
       reject(new ServiceError("config.invalid", `the process ${name} ended: ${signal ?? code}`)),
     );
@@ -204,7 +274,7 @@ export class ShardProcesses {
 
   constructor(
     task: Omit<ShardTask, "number" | "sockets">,
-    options: { readonly hangLimitMs: number; readonly logger: Logger },
+    options: HangLimits & { readonly logger: Logger },
   ) {
     this.#task = task;
     this.#watchdogs = new ProcessWatchdogs(options);

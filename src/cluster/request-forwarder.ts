@@ -201,8 +201,8 @@ class Exchange {
     for (;;) {
       try {
         const response = await deps.peers.request(shard, this.#continued(request), this.#gone.signal);
-        // The new owner of the shard does not accept requests yet. The request is sent again, while the client's stream stays open.
-        if (this.#events !== undefined && response.status === UNAVAILABLE)
+        // The new owner of the shard does not accept requests yet. The request is sent again, while the client's response stays open.
+        if ((this.#events ?? this.#stream) !== undefined && response.status === UNAVAILABLE)
           throw new PeerLost(false, await readAllBytes(response));
         retry.renew();
         await this.#pass(response, request);
@@ -232,13 +232,13 @@ class Exchange {
   async #pass(response: PeerResponse, request: PeerRequest): Promise<void> {
     const { status, headers: given } = response;
     const isEvents = status === 200 && String(given["content-type"]).startsWith("text/event-stream");
-    // The client has received nothing yet, so this response is passed on like a first response.
+    // If the client has received nothing yet, this response is passed on like a first response.
     if (this.#stream === undefined) this.#events = undefined;
+    else if (status !== 200) return this.#endWith(this.#stream, await readAllBytes(response));
     if (this.#events === undefined) {
       const after = given[STREAM_START_HEADER] ?? request.headers[LAST_EVENT_ID];
       if (isEvents) this.#events = new EventStreamRelay(typeof after === "string" ? after : undefined);
-    } else if (isEvents) this.#events.resume();
-    else return this.#endWith(await readAllBytes(response));
+    } else this.#events.resume();
     const headers = { ...endToEndHeaders(Object.entries(given)), ...this.#more.client.headers };
     const length = Number(given["content-length"] ?? Infinity);
     const isWhole = length <= MAX_WHOLE_BYTES && this.#stream === undefined;
@@ -268,13 +268,17 @@ class Exchange {
     });
   }
 
-  /** Ends a stream of events that cannot be continued, for example because its thread has been deleted. */
-  #endWith(refusal: Buffer): void {
+  /**
+   * Ends a response that cannot be continued, for example because its thread has been deleted, with the error of the refusal. A JSON response
+   * consists of white space so far; its body becomes that of a run whose result cannot be read.
+   */
+  #endWith(stream: ByteStream, refusal: Buffer): void {
     const { code, detail } = JSON.parse(refusal.toString()) as {
       readonly code: ErrorCode;
       readonly detail: string;
     };
-    this.#stream?.end(sseError(toPlainError(new ServiceError(code, detail))));
+    const error = toPlainError(new ServiceError(code, detail));
+    stream.end(this.#events === undefined ? JSON.stringify({ __error__: error }) : sseError(error));
   }
 
   #write(status: number, headers: ReplyHeaders, bytes: Uint8Array): boolean {

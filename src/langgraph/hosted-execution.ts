@@ -92,6 +92,7 @@ export class HostedExecution implements Execution {
       marks: checkpointRunDataOf(run, hosted.hash),
       input: isObject(run.kwargs.input) ? run.kwargs.input : null,
       messages: new MessageRecorder(hosted.library, (fact) => this.#emit(fact)),
+      version: hosted.library.version,
       showsEarlierRunTaskResults: showsEarlierRunTaskResults(run.kwargs),
       source,
       hidden: (ns) => untrackedKeys(hosted.graph, ns),
@@ -212,6 +213,11 @@ export class HostedExecution implements Execution {
 
   get graphsWithUnknownNext(): readonly GraphProgress[] {
     return this.#recorder.graphsWithUnknownNext;
+  }
+
+  /** Records the checkpoints at which graphs have stopped, and which LangGraph has not streamed. Called when its stream has ended. */
+  recordLastCheckpoints(): void {
+    this.#recorder.close(true);
   }
 
   /** Processes a batch of events. At this time, LangGraph waits for node functions, or has ended. */

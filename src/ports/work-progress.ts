@@ -6,7 +6,7 @@ export interface Progress {
   readonly done?: number;
   /** How much there is in total, in `unit`. Absent if it is not known in advance. */
   readonly total?: number;
-  readonly unit?: "bytes" | "keys" | "threads";
+  readonly unit?: "bytes" | "entries" | "keys" | "threads";
 }
 
 /** Called with the progress of long work each time that the progress has changed. MUST NOT throw. */

@@ -2,6 +2,7 @@ import { packWriteBatch, unpackWriteBatch } from "../codec/value-encoding.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 
 /**
  * The key under which a database stores the position and the epoch of the last log entry that it has applied. The key sorts after all other
@@ -76,8 +77,8 @@ export class LogApplier {
    * Applies all log entries after the current position.
    * @throws ServiceError `journal.damaged` if an entry is damaged or missing; errors of the log and the database
    */
-  async catchUp(): Promise<void> {
-    for (;;) {
+  async catchUp(onProgress?: OnProgress): Promise<void> {
+    for (let done = 0; ;) {
       const entries = await this.#log.read(this.#shard, this.#applied + 1, READ_BYTES);
       const last = entries.at(-1);
       if (last === undefined) return;
@@ -91,6 +92,8 @@ export class LogApplier {
         }
       }
       await this.apply(last.seq, last.epoch, ops);
+      done += entries.length;
+      onProgress?.({ work: "applying the log", done, unit: "entries" });
     }
   }
 

@@ -14,6 +14,7 @@ import type { ReplicationMetrics } from "../ports/replication-metrics.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import { fencedAppend, type ShardLog } from "../ports/shard-log.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import { LogApplier, TAKEOVER_ENTRY } from "./log-applier.ts";
 import { type DatabaseCopy, ShardSnapshotMaker, type ShardSnapshotOptions } from "./shard-snapshot-maker.ts";
 import { logReachesBackTo, restoreNewestSnapshot } from "./shard-snapshot-restore.ts";
@@ -48,6 +49,8 @@ export interface ReplicationDeps {
    * Called once, when the shard is found to have another owner. From then on, every batch and every `open` is refused with `log.fenced`.
    */
   onFenced?(): void;
+  /** Called with the progress of `open`. */
+  readonly onProgress?: OnProgress;
 }
 
 /**
@@ -236,15 +239,17 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   async #restore(): Promise<void> {
     const { shard } = this.#owned;
     const { applied } = this.#applier;
-    if (this.#deps.snapshots === undefined || this.#isFenced) return;
+    const { snapshots, onProgress } = this.#deps;
+    if (snapshots === undefined || this.#isFenced) return;
     // Throws if the log has lost entries. The database may still have them, so it must not be replaced then.
     await this.#applier.checkPosition();
     const isReached = await logReachesBackTo(this.#log, shard, applied + 1);
     if (isReached && applied > 0) return;
     const reasons = await restoreNewestSnapshot(this.#inner, {
-      ...this.#deps.snapshots,
+      ...snapshots,
       shard,
       log: this.#log,
+      ...(onProgress && { onProgress }),
     });
     if (reasons === undefined) return this.#applier.readPosition();
     if (isReached) return;
@@ -262,7 +267,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     if (this.#isFenced) throw fencedAppend(shard, this.#applier.applied + 1, epoch);
     await this.#applier.checkPosition();
     for (;;) {
-      await this.#applier.catchUp();
+      await this.#applier.catchUp(this.#deps.onProgress);
       const seq = this.#applier.applied + 1;
       if (this.#applier.epoch > epoch) throw this.#fenced(fencedAppend(shard, seq, epoch));
       try {

@@ -8,6 +8,7 @@ import type {
 import type { Logger } from "../ports/logger.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
 import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts";
+import type { OnProgress } from "../ports/work-progress.ts";
 import { APPLIED_KEY, decodePosition } from "./log-applier.ts";
 import { readSnapshotParts } from "./shard-snapshot-parts.ts";
 
@@ -19,6 +20,7 @@ interface RestoreDeps {
   readonly log: ShardLog;
   readonly store: ShardSnapshots;
   readonly logger: Logger;
+  readonly onProgress?: OnProgress;
 }
 
 /**
@@ -28,7 +30,7 @@ interface RestoreDeps {
  */
 export async function restoreNewestSnapshot(
   kv: ReplaceableKeyValueStore,
-  { shard, log, store, logger }: RestoreDeps,
+  { shard, log, store, logger, onProgress }: RestoreDeps,
 ): Promise<readonly string[] | undefined> {
   const reasons: string[] = [];
   const tried = new Set<string>();
@@ -49,7 +51,7 @@ export async function restoreNewestSnapshot(
       return `The log does not reach back to the snapshot at position ${seq}`;
     logger.info("the database is filled from a snapshot", { seq, bytes });
     try {
-      await kv.replace((empty) => fill(empty, store.read(snapshot), seq));
+      await kv.replace((empty) => fill(empty, store.read(snapshot), seq, onProgress));
       return undefined;
     } catch (error) {
       const isOfSnapshot =
@@ -75,23 +77,33 @@ export async function logReachesBackTo(log: ShardLog, shard: number, from: numbe
  * Writes the content of a snapshot to an empty database.
  * @throws ServiceError `journal.damaged` if the snapshot is damaged; errors of the snapshot store and the database
  */
-async function fill(empty: KeyValueStore, parts: AsyncIterable<Uint8Array>, seq: number): Promise<void> {
+async function fill(
+  empty: KeyValueStore,
+  parts: AsyncIterable<Uint8Array>,
+  seq: number,
+  onProgress: OnProgress | undefined,
+): Promise<void> {
   let ops: WriteOperation[] = [];
   let bytes = 0;
+  let done = 0;
   let last: KeyValueEntry | undefined;
+  const write = async (): Promise<void> => {
+    await empty.batch(ops, { sync: false });
+    done += bytes;
+    onProgress?.({ work: "filling the database from a snapshot", done, unit: "bytes" });
+    ops = [];
+    bytes = 0;
+  };
   for await (const [key, value] of readSnapshotParts(parts)) {
     last = [key, value];
     ops.push({ key, value });
     bytes += key.length + value.length;
-    if (bytes < BATCH_BYTES) continue;
-    await empty.batch(ops, { sync: false });
-    ops = [];
-    bytes = 0;
+    if (bytes >= BATCH_BYTES) await write();
   }
   if (last?.[0] !== APPLIED_KEY || decodePosition(last[1])[0] !== seq)
     throw new ServiceError(
       "journal.damaged",
       `The snapshot at position ${seq} is damaged: its end is missing`,
     );
-  await empty.batch(ops, { sync: false });
+  await write();
 }

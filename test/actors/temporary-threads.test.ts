@@ -150,7 +150,10 @@ describe("a thread made for one run", () => {
       const ended = after.system.ended(key, run.run_id);
       second.open();
       expect(await after.do(ended)).toMatchObject({ run: { status: "success", attempt: 2 } });
-      await after.scheduler.advance(MINUTE);
+      // Whoever waited for it at the first server may come back.
+      await after.scheduler.advance(MINUTE - 1_000);
+      expect(await isThere(after, key)).toBe(true);
+      await after.scheduler.advance(1_000);
     }
     expect(await leftovers(after)).toEqual([]);
   });
@@ -198,15 +201,27 @@ describe("a thread made for one run", () => {
     });
   });
 
-  test("what a crash leaves of one that has ended, the next start deletes", async () => {
-    const kv = new MemoryKeyValueStore();
-    const { work, open } = gated();
-    const before = await Server.start(work, { kv });
-    const { end } = await start(before, "free");
-    open();
-    await end();
-    expect(await leftovers(await Server.start(work, { kv, seed: 2 }))).toEqual([]);
-  });
+  test.each(["background", "bound", "free"] as const)(
+    "what a crash leaves of one that has ended, the next start keeps for a minute: who waited for it asks again (%s)",
+    async (temporary) => {
+      const kv = new MemoryKeyValueStore();
+      const { work, open } = gated();
+      const before = await Server.start(work, { kv });
+      const { key, run, end } = await start(before, temporary);
+      const release = before.system.keepTemporary(key);
+      open();
+      await end();
+      const after = await Server.start(work, { kv, seed: 2 });
+      release();
+      await after.scheduler.advance(MINUTE - 1_000);
+      expect(await after.do(after.system.ended(key, run.run_id))).toMatchObject({
+        run: { status: "success" },
+      });
+      await after.scheduler.advance(1_000);
+      expect(await isThere(after, key)).toBe(false);
+      expect(await leftovers(after)).toEqual([]);
+    },
+  );
 
   test("what a stop leaves, because its storage is closed, the next start deletes: nobody has to be told", async () => {
     const kv = new MemoryKeyValueStore();
@@ -222,6 +237,7 @@ describe("a thread made for one run", () => {
     expect(logged).toEqual([]);
     await kv.open();
     const after = await Server.start(work, { kv, seed: 2 });
+    await after.scheduler.advance(MINUTE);
     expect(await isThere(after, key)).toBe(false);
     expect(await leftovers(after)).toEqual([]);
   });

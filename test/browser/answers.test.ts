@@ -381,6 +381,48 @@ describe.skipIf(isMissing)("Markdown in a real browser", { timeout: 60_000 }, ()
     expect(wrong).toEqual([]);
   });
 
+  test("an answer stays in its form when another person's answer brings the next question before the refusal arrives", async () => {
+    const steps = graph({
+      state: { answers: list<unknown>() },
+      nodes: {
+        first: async (_, ctx) => ({ answers: [await ctx.interrupt("What is its name?")] }),
+        second: async (_, ctx) => ({ answers: [await ctx.interrupt("Which colour?")] }),
+      },
+      edges: { start: "first", first: "second" },
+    });
+    const { url } = await serve({ graphs: { steps } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "steps", input: {} });
+    const { page } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    const field = page.locator(".question").getByRole("textbox", { name: "Answer" });
+    await field.fill("Tom");
+    await page.route(
+      "**/runs",
+      async (route) => {
+        const isNextRead = page.waitForResponse(
+          async (response) =>
+            response.url().includes(`${thread}/state`) && (await response.text()).includes("Which colour?"),
+        );
+        const command = { resume: "Ann" };
+        await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "steps", command });
+        const response = await route.fetch();
+        await isNextRead;
+        await page.evaluate(
+          "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))",
+        );
+        await route.fulfill({ response });
+      },
+      { times: 1 },
+    );
+    await button(page, "Send answer").click();
+    const note = page.locator(".composer").getByRole("alert");
+    await expect.poll(() => note.innerText()).toContain("Somebody else has already answered this question");
+    expect(await field.inputValue()).toBe("Tom");
+    await note.getByRole("button", { name: "Discard my answer" }).click();
+    await page.locator(".question").getByText("Which colour?").waitFor();
+    expect(await field.inputValue()).toBe("");
+  });
+
   test("the next question keeps what was entered before the page knows that the answer was accepted", async () => {
     const resumed = latch();
     const steps = graph({

@@ -495,6 +495,9 @@ describe.skipIf(isMissing)("a machine with schemas, in a real browser", { timeou
     await buttons.getByText("PAY").click();
     await form.waitFor();
     expect(await buttons.getByText("PAY").getAttribute("aria-expanded")).toBe("true");
+    await expect
+      .poll(() => form.getByLabel("amount").evaluate((field) => field.matches(":focus")))
+      .toBe(true);
     expect(await form.locator("label").allInnerTexts()).toEqual([
       "amount (required)",
       "method (required)",

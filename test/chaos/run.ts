@@ -93,7 +93,7 @@ async function breakCluster(): Promise<readonly Violation[]> {
   const outcome = await runClusterChaos({
     ...shared,
     faults,
-    ...(only === undefined ? {} : { only: only as FaultName }),
+    ...(only === undefined ? {} : { only: [only as FaultName] }),
   });
   print(outcome.violations);
   const caused = [...outcome.faults.values()].reduce((sum, count) => sum + count, 0);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ProcessWatchdog } from "../../src/cli/process-watchdog.ts";
+import { ProcessWatchdog, StartWatchdog } from "../../src/cli/process-watchdog.ts";
 import { Timers } from "../http/support.ts";
 
 const LIMIT_MS = 60_000;
@@ -98,4 +98,49 @@ test("with the limit 0, no process hangs; nor does one after the end", () => {
   ended.watchdog.stop();
   ended.timers.advance(2 * LIMIT_MS);
   expect([ended.seen.hangs, ended.timers.pending]).toEqual([0, 0]);
+});
+
+/** A process that is starting. */
+function starting(limitMs = LIMIT_MS) {
+  const timers = new Timers();
+  const seen = { hangs: 0 };
+  const watchdog = new StartWatchdog({ scheduler: timers, limitMs, onHang: () => seen.hangs++ });
+  return { timers, seen, watchdog };
+}
+
+test("a process that is not ready within the limit hangs, which is reported once", () => {
+  const { timers, seen } = starting();
+  timers.advance(LIMIT_MS - 1_000);
+  expect(seen.hangs).toBe(0);
+  timers.advance(10 * LIMIT_MS);
+  expect([seen.hangs, timers.pending]).toEqual([1, 0]);
+});
+
+test("a start that takes longer than the limit is left alone while it makes progress", () => {
+  const { timers, seen, watchdog } = starting();
+  for (let i = 0; i < 20; i++) {
+    timers.advance(LIMIT_MS - 1_000);
+    watchdog.progressed();
+  }
+  expect(seen.hangs).toBe(0);
+  timers.advance(LIMIT_MS);
+  expect(seen.hangs).toBe(1);
+});
+
+test("a pause of the whole machine during a start counts as one check", () => {
+  const { timers, seen } = starting();
+  timers.advance(5_000);
+  timers.pause(3_600_000);
+  timers.advance(LIMIT_MS - 10_000);
+  expect(seen.hangs).toBe(0);
+});
+
+test("with the limit 0, no start hangs; nor does one that is over", () => {
+  const without = starting(0);
+  const ready = starting();
+  ready.watchdog.stop();
+  for (const { timers, seen } of [without, ready]) {
+    timers.advance(100 * LIMIT_MS);
+    expect([seen.hangs, timers.pending]).toEqual([0, 0]);
+  }
 });

@@ -11,15 +11,12 @@ const response = (status: number, type: string, read: (reader: PeerReader) => vo
   resume: () => undefined,
 });
 
-test("a stream that breaks before its first event, and is refused then, is answered by the refusal", async () => {
-  const refusal = Buffer.from(JSON.stringify({ detail: "Thread not found", code: "thread.not_found" }));
-  const responses = [
-    response(200, "text/event-stream", (reader) => reader.broken()),
-    response(404, "application/json", (reader) => {
-      reader.piece(refusal);
-      reader.end();
-    }),
-  ];
+/** Forwards a request to a process that answers with each of `responses` in turn. Returns what the client gets. */
+async function forwarded(
+  request: Partial<HttpRequest>,
+  responses: PeerResponse[],
+  startsRun = false,
+): Promise<readonly unknown[]> {
   const peers: Partial<Peers> = { request: async () => responses.shift() as PeerResponse };
   const forwarder = createRequestForwarder({
     own: undefined,
@@ -31,26 +28,60 @@ test("a stream that breaks before its first event, and is refused then, is answe
     scheduler: systemScheduler,
   });
   const sent: unknown[] = [];
+  const text = (bytes: Uint8Array | string) => Buffer.from(bytes as Uint8Array).toString();
   const reply = {
     aborted: false,
     onAbort: () => undefined,
-    send: (status: number, _: unknown, body: Uint8Array) => sent.push(status, Buffer.from(body).toString()),
+    send: (status: number, _: unknown, body: Uint8Array) => sent.push(status, text(body)),
     open: (status: number, _: unknown, first: Uint8Array) => {
-      sent.push(status, Buffer.from(first).toString());
-      return { write: () => true, onDrain: () => undefined, end: () => undefined, close: () => undefined };
+      sent.push(status, text(first));
+      return {
+        write: (bytes: Uint8Array) => sent.push(text(bytes)) > 0,
+        onDrain: () => undefined,
+        end: (bytes?: Uint8Array | string) => void (bytes && sent.push(text(bytes))),
+        close: () => sent.push("cut"),
+      };
     },
   } as unknown as Reply;
-  const request = {
-    method: "GET",
-    path: "/threads/x/stream",
-    query: "",
-    header: () => undefined,
-    headers: () => [],
-  } as unknown as HttpRequest;
-  await forwarder.request("x", request, reply, {
+  const asked = { query: "", header: () => undefined, headers: () => [], body: async () => "{}", ...request };
+  await forwarder.request("x", asked as unknown as HttpRequest, reply, {
     client: { tenant: "t", user: undefined, id: "r", headers: {} },
-    startsRun: false,
+    startsRun,
     count: () => undefined,
   });
+  return sent;
+}
+
+test("a stream that breaks before its first event, and is refused then, is answered by the refusal", async () => {
+  const refusal = Buffer.from(JSON.stringify({ detail: "Thread not found", code: "thread.not_found" }));
+  const responses = [
+    response(200, "text/event-stream", (reader) => reader.broken()),
+    response(404, "application/json", (reader) => {
+      reader.piece(refusal);
+      reader.end();
+    }),
+  ];
+  const sent = await forwarded({ method: "GET", path: "/threads/x/stream" }, responses);
   expect(sent).toEqual([404, refusal.toString()]);
+});
+
+test("a wait whose response has begun is asked again until the new process accepts requests; a refusal is then its result", async () => {
+  const refusal = Buffer.from(JSON.stringify({ detail: "The run is gone", code: "request.gone" }));
+  const responses = [
+    response(200, "application/json", (reader) => {
+      reader.piece(Buffer.from("\n"));
+      reader.broken();
+    }),
+    response(503, "application/json", (reader) => reader.end()),
+    response(409, "application/json", (reader) => {
+      reader.piece(refusal);
+      reader.end();
+    }),
+  ];
+  const sent = await forwarded({ method: "POST", path: "/runs/wait" }, responses, true);
+  expect(sent).toEqual([
+    200,
+    "\n",
+    JSON.stringify({ __error__: { error: "ServiceError", message: "The run is gone" } }),
+  ]);
 });

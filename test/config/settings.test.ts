@@ -95,19 +95,22 @@ describe("heddle start", () => {
   });
 });
 
-describe("the time after which a process that hangs is ended", () => {
+describe.each([
+  ["HEDDLE_HANG_LIMIT", "hangLimitMs"],
+  ["HEDDLE_START_LIMIT", "startLimitMs"],
+] as const)("the time after which a process that hangs is ended, %s", (variable, name) => {
   test.each([
     ["10000", 10_000],
     ["0", 0],
-  ])("HEDDLE_HANG_LIMIT=%s", (given, hangLimitMs) => {
-    expect(settings([], { HEDDLE_HANG_LIMIT: given })).toEqual({ ...defaults, hangLimitMs });
+  ])("%s", (given, ms) => {
+    expect(settings([], { [variable]: given })).toEqual({ ...defaults, [name]: ms });
   });
 
-  test.each(["9999", "1m", "-1"])("HEDDLE_HANG_LIMIT=%s is refused", (given) => {
-    expect(settings([], { HEDDLE_HANG_LIMIT: given })).toEqual({
+  test.each(["9999", "1m", "-1"])("%s is refused", (given) => {
+    expect(settings([], { [variable]: given })).toEqual({
       command: "refused",
       why: expect.stringContaining(
-        `HEDDLE_HANG_LIMIT "${given}" is not 0 or a whole number of milliseconds, 10000 or more`,
+        `${variable} "${given}" is not 0 or a whole number of milliseconds, 10000 or more`,
       ),
     });
   });

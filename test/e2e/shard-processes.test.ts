@@ -1,4 +1,4 @@
-import { existsSync, symlinkSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client } from "@langchain/langgraph-sdk";
@@ -675,6 +675,79 @@ test("a process that hangs is killed after the limit, and started again; one tha
   expect(isAlive(hangingPid)).toBe(false);
   const lines = server.output.split("\n").filter((line) => line.includes(killed));
   expect(lines).toEqual([expect.stringContaining('"shard":1')]);
+});
+
+describe("a process that does not accept requests after its start", () => {
+  /** A project whose graphs hang while their process loads them, as long as there is a file. `how`: without or with turns of the event loop. */
+  function hangingProject(name: string, how: "computes" | "waits"): { config: string; flag: string } {
+    const flag = join(home.path, `${name}-hangs`);
+    const hang =
+      how === "computes"
+        ? "while (existsSync(flag));"
+        : "if (existsSync(flag)) await new Promise(() => setInterval(() => undefined, 1_000));";
+    const config = home.project(name, {
+      "heddle.json": { graphs },
+      "graphs.ts": `
+import { existsSync, writeFileSync } from "node:fs";
+${GRAPHS}
+const flag = ${JSON.stringify(flag)};
+if (existsSync(flag)) writeFileSync(flag, String(process.pid));
+${hang}
+`,
+      "package.json": { type: "module" },
+    });
+    return { config, flag };
+  }
+  const KILLED =
+    "the process of a shard has not accepted requests 10 seconds after its start or its last progress, and is killed";
+
+  test.each(["computes", "waits"] as const)(
+    "is killed after the limit, and started again: it %s",
+    async (how) => {
+      const { config, flag } = hangingProject(`start-${how}`, how);
+      const server = await start(
+        home.data(`start-${how}`),
+        { HEDDLE_START_LIMIT: "10000" },
+        onTestFinished,
+        config,
+      );
+      const client = connect(server);
+      const [[id = ""] = []] = await threadsOf(client, 1);
+      const wait = async () =>
+        (await client.runs.wait(id, "where", { input: { name: "x" } })) as { pid: number };
+      const { pid } = await wait();
+      writeFileSync(flag, "");
+      process.kill(pid, "SIGKILL");
+      await server.printed(KILLED);
+      rmSync(flag);
+      await expect.poll(() => wait().catch(() => ({ pid }))).not.toEqual({ pid });
+      const lines = server.output.split("\n").filter((line) => line.includes(KILLED));
+      expect(lines).toEqual([expect.stringContaining('"shard":0')]);
+    },
+  );
+
+  test("ends the first start of a server, with the reason", async () => {
+    const { config, flag } = hangingProject("start-first", "computes");
+    writeFileSync(flag, "");
+    const starting = start(home.data("start-first"), { HEDDLE_START_LIMIT: "10000" }, onTestFinished, config);
+    await expect(starting).rejects.toThrow(
+      /ended with 1:[^]*the process of shard [01] has not accepted requests 10 seconds/,
+    );
+  });
+
+  test("ends when the server is stopped meanwhile", async () => {
+    const { config, flag } = hangingProject("start-stopped", "computes");
+    const server = await start(home.data("start-stopped"), {}, onTestFinished, config);
+    const client = connect(server);
+    const [[id = ""] = []] = await threadsOf(client, 1);
+    const { pid } = (await client.runs.wait(id, "where", { input: { name: "x" } })) as { pid: number };
+    writeFileSync(flag, "");
+    process.kill(pid, "SIGKILL");
+    await expect.poll(() => readFileSync(flag, "utf8")).not.toBe("");
+    const hanging = Number(readFileSync(flag, "utf8"));
+    expect(await server.stop()).toBe(1);
+    await expect.poll(() => isAlive(hanging)).toBe(false);
+  });
 });
 
 test("a stop ends a process that hangs too", async () => {

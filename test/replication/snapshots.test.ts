@@ -28,6 +28,8 @@ class Cluster {
   readonly log = new MemoryShardLog();
   readonly snapshots = new DamagedSnapshots(new MemoryShardSnapshots(this.clock));
   readonly warnings: string[] = [];
+  /** The kinds of work of which progress was reported. */
+  readonly worked = new Set<string>();
 
   list(): Promise<readonly ShardSnapshot[]> {
     return this.snapshots.list(SHARD);
@@ -57,6 +59,7 @@ class Cluster {
         scheduler,
         random: { bytes: (count) => new Uint8Array(count), float: () => 0.5 },
         snapshots: { store, logBytes, logger },
+        onProgress: ({ work }) => this.worked.add(work),
       },
     );
   }
@@ -232,6 +235,13 @@ describe("starting", () => {
     const { cluster, old } = await trimmed();
     expect(await contents(await cluster.opened(old))).toEqual(expected(MANY));
     expect(cluster.snapshots.reads).toHaveLength(1);
+  });
+
+  test("its progress is reported, since the process is killed if there is none for long", async () => {
+    const { cluster, old } = await trimmed();
+    cluster.worked.clear();
+    await cluster.opened(old);
+    expect([...cluster.worked]).toEqual(["filling the database from a snapshot", "applying the log"]);
   });
 
   test("a database that the log reaches back to needs no snapshot", async () => {

@@ -217,7 +217,10 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   // The state may be that of a run that the list of runs does not contain yet. The thread is then busy, not paused.
   const isPaused = isThreadWaiting && state.next.length > 0 && watch.record.value?.status !== "busy";
   const isRead = questions.error !== null || questions.value?.key === key;
-  if (interrupts.length > 0 && isRead && !isUnsentAnswerOutdated)
+  // While the request with an answer has no response, another question may be the next one, or be there because somebody else has answered
+  // first. The form stays for the latter case.
+  const isFormHeld = sentAnswer?.phase === "creating" && sentAnswer.question !== key;
+  if (interrupts.length > 0 && isRead && !isUnsentAnswerOutdated && !isFormHeld)
     latestQuestions.current = {
       key,
       askedAt: state.created_at,
@@ -298,9 +301,11 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const canContinue = isPaused && threadAssistant !== undefined;
   const canAnswer = canContinue && interrupts.length > 0;
   // The run with the answer may still refuse it. Until it has accepted it, the form is kept: visible while it waits for a
-  // refusal, and hidden after that.
-  const isFormKept = !canAnswer && sentAnswer !== null && !isAnswerAccepted && shownQuestions !== null;
-  const isKeptFormHidden = isFormKept && !isSending;
+  // refusal, and hidden after that. An unsent answer is kept too: when somebody else has answered first, the page may know
+  // that the thread is busy before it knows what has become of the question.
+  const isFormKept =
+    !canAnswer && (hasUnsentAnswer || (sentAnswer !== null && !isAnswerAccepted)) && shownQuestions !== null;
+  const isKeptFormHidden = isFormKept && !isSending && !hasUnsentAnswer;
   const isResumeShown = canContinue && !canAnswer && (!isFormKept || isKeptFormHidden);
   const otherButton = (
     <button type="button" class="quiet link" onClick={() => chooseForm(true)}>
@@ -317,7 +322,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
           aria-label="Waiting for an answer"
           onInput={() => setUnsentAnswer(canAnswer)}
         >
-          {shownQuestions === null || (canAnswer && !isRead && shownQuestions.key !== key) ? (
+          {shownQuestions === null || (canAnswer && !isFormHeld && !isRead && shownQuestions.key !== key) ? (
             <Loading />
           ) : (
             <InterruptAnswers

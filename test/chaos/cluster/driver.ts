@@ -36,8 +36,8 @@ export interface ClusterChaosOptions {
   readonly longest?: number;
   /** False: the end of the time for which threads of runs without a thread are kept is not waited for. */
   readonly linger?: boolean;
-  /** The only fault that is caused. */
-  readonly only?: FaultName;
+  /** The faults that are caused, one after the other, and then again. Absent: the seed decides. */
+  readonly only?: readonly FaultName[];
   readonly say?: (line: string) => void;
 }
 
@@ -156,7 +156,7 @@ class ClusterDriver {
     const modes = await servedModes(patient);
     for (let i = 1; i <= faults && this.violations.length === 0; i++) {
       if (this.#ledger.now() > seconds * 1000) break;
-      const fault = await this.#cycle(hook, modes);
+      const fault = await this.#cycle(hook, modes, i - 1);
       if (this.violations.length === 0) await this.#verify(patient, false);
       say?.(
         `fault ${i}: ${fault}; served again ${this.#recoveries.at(-1)} ms after it: ${this.#ledger.runs.size} runs acknowledged and ` +
@@ -246,8 +246,8 @@ class ClusterDriver {
   }
 
   /** One cycle: load, a fault under load, recovery under load; then the load ends. */
-  async #cycle(hook: string, modes: readonly string[]): Promise<string> {
-    const { threads = 50, clients = 12, longest = 1_500, only } = this.#options;
+  async #cycle(hook: string, modes: readonly string[], number: number): Promise<string> {
+    const { threads = 50, clients = 12, longest = 1_500, only = [] } = this.#options;
     const [dice, ledger, report] = [this.#dice, this.#ledger, this.#found];
     const client = new Client(this.#somePort);
     const load = new Load({
@@ -275,7 +275,7 @@ class ClusterDriver {
         dice,
         wrong: this.#wrong,
       },
-      only,
+      only[number % only.length],
     );
     const name = fault.split(/ [(a]fter| \(/)[0] as string;
     this.#faults.set(name, (this.#faults.get(name) ?? 0) + 1);

@@ -63,6 +63,96 @@ export const flowStories: Stories = {
       { input: null },
     ],
   },
+  "a question beside a node that has finished": {
+    make: () =>
+      new StateGraph(Log)
+        .addNode("before", say("before"))
+        .addNode("confirm", () => ({ log: [interrupt("ok?")] }))
+        .addNode("end", say("end"))
+        .addEdge(START, "before")
+        .addEdge(START, "confirm")
+        .addEdge("before", "end")
+        .addEdge("confirm", "end")
+        .compile(),
+    deeds: [{ input: { log: ["x"] } }],
+  },
+  "a question in a subgraph beside a node that has finished": {
+    make: () =>
+      new StateGraph(Log)
+        .addNode(
+          "inner",
+          new StateGraph(Log)
+            .addNode("quick", say("quick"))
+            .addNode("ask", () => ({ log: [interrupt("ok?")] }))
+            .addEdge(START, "quick")
+            .addEdge(START, "ask")
+            .compile(),
+        )
+        .addEdge(START, "inner")
+        .compile(),
+    deeds: [{ input: { log: ["x"] } }],
+  },
+  "a failure beside a node that has finished": {
+    make: () =>
+      new StateGraph(Log)
+        .addNode("quick", say("quick"))
+        .addNode("slow", async () => {
+          await pause(30);
+          throw new TypeError("no");
+        })
+        .addEdge(START, "quick")
+        .addEdge(START, "slow")
+        .compile(),
+    deeds: [{ input: { log: ["x"] } }],
+  },
+  "a breakpoint after a node that changes nothing": {
+    make: () =>
+      new StateGraph(Log)
+        .addNode("a", () => ({}))
+        .addNode("b", say("b"))
+        .addEdge(START, "a")
+        .addEdge("a", "b")
+        .compile(),
+    deeds: [{ input: { log: [] }, interruptAfter: ["a"] }, { input: null }],
+  },
+  "a breakpoint after a node that only says where to go": {
+    make: () =>
+      new StateGraph(Log)
+        .addNode("a", () => new Command({ goto: "b" }), { ends: ["b"] })
+        .addNode("b", say("b"))
+        .addEdge(START, "a")
+        .compile({ interruptAfter: ["a"] }),
+    deeds: [{ input: { log: [] } }, { input: null }],
+  },
+  "a breakpoint in a subgraph after a node that changes nothing": {
+    make: () =>
+      new StateGraph(Log)
+        .addNode(
+          "inner",
+          new StateGraph(Log)
+            .addNode("a", () => ({}))
+            .addNode("b", say("b"))
+            .addEdge(START, "a")
+            .addEdge("a", "b")
+            .compile({ interruptAfter: ["a"] }),
+        )
+        .addNode("c", say("c"))
+        .addEdge(START, "inner")
+        .addEdge("inner", "c")
+        .compile(),
+    deeds: [{ input: { log: [] } }, { input: null }],
+  },
+  "the recursion limit reached after nodes that change nothing": {
+    make: () =>
+      new StateGraph(Log)
+        .addNode("ping", () => ({}))
+        .addNode("pong", () => ({}))
+        .addEdge(START, "ping")
+        .addEdge("ping", "pong")
+        .addEdge("pong", "ping")
+        .compile(),
+    deeds: [{ input: { log: ["x"] }, recursionLimit: 4 }],
+  },
   "node throwing null": {
     make: () =>
       new StateGraph(Log)
