@@ -266,11 +266,13 @@ function focusSummary(list: HTMLElement): void {
 const FIELDS = ["textarea", "input", "select", '[role="group"]:not([aria-label="How to answer"]) button'];
 
 /**
- * Focuses the first field of a row's answer. Does nothing on touch screens, where the keyboard would cover the
- * question.
+ * Scrolls to a row whose answer is rendered, and focuses the first field of the answer, except on touch screens, where the
+ * keyboard would cover the question.
  */
 function focusField(row: HTMLElement | null): void {
-  if (row === null || !canTakeFocus(row) || matchMedia("(pointer: coarse)").matches) return;
+  if (row === null || !canTakeFocus(row)) return;
+  row.scrollIntoView({ block: "nearest" });
+  if (matchMedia("(pointer: coarse)").matches) return;
   // Not in the question of a machine, which is no child of a form: its buttons send at once.
   row.querySelector<HTMLElement>(FIELDS.map((field) => `form > .question ${field}`).join())?.focus();
 }
