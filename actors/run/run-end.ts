@@ -254,7 +254,12 @@ function rollBack(attempt: RunAttempt): void {
  */
 function endOf(attempt: RunAttempt, verdict: Verdict, run: RunRecord): RunEnd {
   if (!attempt.root.isLoaded) return { run };
-  return { run, left: { values: attempt.root.values, waiting: waitingOf(verdict) } };
+  const { values } = attempt.root;
+  const waiting = waitingOf(verdict);
+  return {
+    run,
+    left: waiting === null ? { values, waiting } : { values, waiting, position: attempt.root.position },
+  };
 }
 
 function waitingOf({ rest, interrupts }: Verdict): readonly Interrupt[] | null {

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Plugin } from "esbuild";
 
@@ -23,6 +23,13 @@ export interface UiConfig {
   /** Packages that the page provides to components, in addition to {@link PROVIDED_PACKAGES}. */
   readonly shared: readonly string[];
 }
+
+/** Endings that the bundler tries if a path has no file. */
+const TRIED_ENDINGS = [".tsx", ".ts", ".jsx", ".js"];
+
+/** Whether the bundler finds a file at a path. A directory may have an index file. */
+export const hasComponentFile = (path: string): boolean =>
+  ["", ...TRIED_ENDINGS].some((ending) => existsSync(path + ending));
 
 /** Returns the bundle of a graph's UI components; undefined if the graph has none. The promise rejects with the error of the bundler. */
 export type Components = (graph: string) => Promise<ComponentBundle> | undefined;

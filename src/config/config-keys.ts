@@ -34,7 +34,7 @@ export const ENCRYPTION_REFUSAL =
 
 const FILE: Keys = {
   keys: {
-    graphs: { each: { keys: { path: "served", description: "moot" } } },
+    graphs: { each: { keys: { path: "served", description: "served" } } },
     env: "served",
     streams: { keys: { sync: "served", ttl: "served", stacks: "served" } },
     nodes: { keys: { workers: "served" } },

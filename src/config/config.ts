@@ -8,7 +8,7 @@ import { type AuthConfig, parseAuthConfig } from "./auth.ts";
 import { DEFAULTS_VARIABLE, parseAssistantDefaults } from "./assistant-defaults.ts";
 import { checkConfigKeys, ENCRYPTION_REFUSAL } from "./config-keys.ts";
 import { jsonError } from "./json-error.ts";
-import type { UiConfig } from "./component-bundler.ts";
+import { hasComponentFile, type UiConfig } from "./component-bundler.ts";
 import { type DashboardConfig, parseDashboardConfig } from "./dashboard.ts";
 import { type InspectConfig, parseInspectConfig } from "./inspector.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
@@ -26,7 +26,7 @@ export interface Config {
   readonly graphs: { readonly [name: string]: ModuleExport };
   /** Environment variables that the file defines, by name. */
   readonly env: { readonly [name: string]: string };
-  /** Settings with which default assistants are created, from the variable `LANGGRAPH_CONFIG`. */
+  /** Settings with which default assistants are created, from the variable `LANGGRAPH_CONFIG` and the descriptions of the graphs. */
   readonly assistants?: AssistantDefaults;
   /**
    * The longest time in milliseconds for reading the types of one graph, from which its JSON schemas are made. From the variable
@@ -163,7 +163,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const graphs = attempt(() =>
     parseGraphs(root["graphs"], base, Object.keys(root).find(isLikeGraphs), refuse),
   );
-  const env = attempt(() => readEnv(root["env"], base, notes, refuse)) ?? {};
+  const env = attempt(() => readEnv(root["env"], base, environment, notes, refuse)) ?? {};
   const files = {
     module: (text: string, at: string) => parseModuleExport(text, base, (what) => refuse(`${at} ${what}`)),
     data: (text: string) => resolve(base, text),
@@ -176,20 +176,22 @@ export function readConfig(file: string, environment: Env = process.env): Config
   if ((variables[ENCRYPTION_VARIABLE] ?? "") !== "")
     attempt(() => refuse(`${ENCRYPTION_VARIABLE} ${ENCRYPTION_REFUSAL}`));
   const webhooks = attempt(() => parseWebhooks(sectionOf("webhooks"), variables, refuse));
-  const assistants = attempt(() => parseAssistantDefaults(variables[DEFAULTS_VARIABLE], refuse));
+  const settings = attempt(() => parseAssistantDefaults(variables[DEFAULTS_VARIABLE], refuse));
+  const descriptions = attempt(() => parseDescriptions(root["graphs"], refuse)) ?? {};
+  const assistants = withDescriptions(settings ?? {}, descriptions);
   const schemaTimeout = attempt(() => parseSchemaTimeout(variables[SCHEMA_TIMEOUT_VARIABLE], refuse));
   const noteMissing = (names: readonly string[], at: string) => {
     const others = names.filter((name) => graphs !== undefined && !Object.hasOwn(graphs, name));
     notes.push(...others.map((name) => `${at}: there is no graph ${JSON.stringify(name)}`));
   };
-  noteMissing(Object.keys(assistants ?? {}), DEFAULTS_VARIABLE);
+  noteMissing(Object.keys(settings ?? {}), DEFAULTS_VARIABLE);
   const runs = root["runs"] === undefined ? undefined : attempt(() => parseRuns(sectionOf("runs"), refuse));
   noteMissing(Object.keys(runs?.concurrent.perGraph ?? {}), "runs.max_per_graph");
   const config: Config = {
     path,
     graphs: graphs ?? {},
     env,
-    ...(assistants === undefined ? {} : { assistants }),
+    ...(Object.keys(assistants).length === 0 ? {} : { assistants }),
     ...(schemaTimeout === undefined ? {} : { schemaTimeout }),
     ...(Object.keys(access).length === 0 ? {} : { access }),
     ...(configurableHeaders === undefined ? {} : { configurableHeaders }),
@@ -208,7 +210,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
     ...(root["dashboard"] === undefined
       ? {}
       : attempt(() => ({ dashboard: parseDashboardConfig(sectionOf("dashboard"), refuse) }))),
-    ...attempt(() => parseComponents(root, base, refuse)),
+    ...attempt(() => parseComponents(root, base, notes, refuse)),
     ...attempt(() => parseWorkers(sectionOf("nodes"), refuse)),
     ...(runs === undefined ? {} : { runs }),
   };
@@ -263,12 +265,24 @@ function parseHttpApp({ app }: JsonObject, base: string, refuse: Refuse): Module
   return parseModuleExport(app, base, (what) => refuse(`http.app ${what}`));
 }
 
-function parseComponents(root: JsonObject, base: string, refuse: Refuse): { readonly components?: UiConfig } {
+/**
+ * Reads the sections `ui` and `ui_config`. If a file is missing, that is only a warning, because the components are bundled when they are
+ * requested.
+ * @param notes the list to which the warning is added
+ */
+function parseComponents(
+  root: JsonObject,
+  base: string,
+  notes: string[],
+  refuse: Refuse,
+): { readonly components?: UiConfig } {
   const ui = section(root, "ui", refuse);
   if (Object.keys(ui).length === 0) return {};
   const files = Object.entries(ui).map(([graph, file]) => {
-    if (typeof file !== "string" || file === "") refuse(`ui.${graph} must name a file, as "./ui.tsx"`);
-    return [graph, resolve(base, file as string)] as const;
+    if (typeof file !== "string" || file === "") return refuse(`ui.${graph} must name a file, as "./ui.tsx"`);
+    const path = resolve(base, file);
+    if (!hasComponentFile(path)) notes.push(`ui.${graph} names "${file}", but there is no file ${path}`);
+    return [graph, path] as const;
   });
   const { shared = [] } = section(root, "ui_config", refuse);
   if (!Array.isArray(shared) || !shared.every((name) => typeof name === "string"))
@@ -393,6 +407,28 @@ function parseGraphs(
   return mapMembersOrThrow(value, read);
 }
 
+/** Reads the descriptions of the graphs, by the names of the graphs. */
+function parseDescriptions(graphs: unknown, refuse: Refuse): { readonly [graph: string]: string } {
+  const described = Object.entries(isObject(graphs) ? graphs : {}).flatMap(([name, entry]) => {
+    const description = isObject(entry) ? (entry["description"] ?? undefined) : undefined;
+    if (description === undefined) return [];
+    if (typeof description !== "string") return refuse(`graphs.${name}.description must be a text`);
+    return [[name, description] as const];
+  });
+  return Object.fromEntries(described);
+}
+
+function withDescriptions(
+  settings: AssistantDefaults,
+  descriptions: { readonly [graph: string]: string },
+): AssistantDefaults {
+  const described = Object.entries(descriptions).map(([name, description]) => {
+    const own = Object.hasOwn(settings, name) ? settings[name] : undefined;
+    return [name, { ...own, description }] as const;
+  });
+  return { ...settings, ...Object.fromEntries(described) };
+}
+
 const isLikeGraphs = (key: string): boolean => /^graphs?$/i.test(key);
 
 const namesOf = (object: JsonObject): string =>
@@ -425,11 +461,17 @@ function templateHint(base: string, name: string): string {
 }
 
 /**
- * Reads the section `env`. If the env file is missing, that is only a warning: Git usually ignores such files, and containers get their
- * variables from outside.
+ * Reads the section `env`. If the env file is missing, or listed variables are not set, that is only a warning: Git usually ignores such
+ * files, and containers get their variables from outside.
  * @param notes the list to which the warning is added
  */
-function readEnv(value: unknown, base: string, notes: string[], refuse: Refuse): Config["env"] {
+function readEnv(
+  value: unknown,
+  base: string,
+  environment: Env,
+  notes: string[],
+  refuse: Refuse,
+): Config["env"] {
   if (value === undefined || value === null) return {};
   if (typeof value === "string") {
     const file = resolve(base, value);
@@ -447,7 +489,14 @@ function readEnv(value: unknown, base: string, notes: string[], refuse: Refuse):
     }
   }
   // A list contains only names of variables; their values come from the environment.
-  if (Array.isArray(value) && value.every((name) => typeof name === "string")) return {};
+  if (Array.isArray(value) && value.every((name) => typeof name === "string")) {
+    const unset = value.filter((name) => environment[name] === undefined);
+    if (unset.length > 0)
+      notes.push(
+        `env lists variables that are not set: ${unset.map((name) => JSON.stringify(name)).join(", ")}`,
+      );
+    return {};
+  }
   if (!isObject(value))
     return refuse("env must be the name of a .env file, an object of strings, or a list of names");
   return mapMembersOrThrow(value, (set, name) =>

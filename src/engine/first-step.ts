@@ -38,7 +38,7 @@ import {
 import { hasAnswerOf, addAnswers, tasksWithSubgraphAnswers } from "./resume-answers.ts";
 import { migrateState, graphChangeError, machineContinuationError } from "./graph-migration.ts";
 import { isGiven, normalizeCommandUpdate, normalizeGoto } from "./command-input.ts";
-import { commitStep } from "./commit-step.ts";
+import { commitStep, toClientError } from "./commit-step.ts";
 import { NULL_TASK_ID, type SuperstepState } from "./superstep-state.ts";
 import { checkRequiredKeys, normalizeInput, storedInput } from "./graph-input.ts";
 import { planStep } from "./plan-step.ts";
@@ -196,10 +196,18 @@ function applyCommand(superstep: SuperstepState, command: Command): EngineStep {
   });
 }
 
-/** Sends the event of a timer to the machine. If the timer was cancelled before the run started, nothing changes. */
+/**
+ * Sends the event of a timer to the machine. If the timer was cancelled before the run started, or the machine fails with the event, nothing
+ * changes.
+ */
 function takeTimer(superstep: SuperstepState, timer: Timer): EngineStep {
   const { definition, values, head, pendingWrites } = superstep;
-  const update = definition.machine?.timerUpdate(values, timer) ?? null;
+  let update: JsonObject | null;
+  try {
+    update = definition.machine?.timerUpdate(values, timer) ?? null;
+  } catch (thrown) {
+    return superstep.failed(toClientError(thrown));
+  }
   if (update !== null) return applyCommand(superstep, { update });
   if (head === null || head.next.length === 0) return { plan: { kind: "done" }, ...superstep.noChanges() };
   const waiting = [...pendingWrites.values()].filter(({ interrupts }) => interrupts.length > 0);

@@ -36,6 +36,10 @@ export function createNodeContext(
       step: createStepFunction(steps, check, ""),
       emit: (data) => emitIn(call.ns, data),
       "~emitIn": emitIn,
+      "~reportTool": (data) => {
+        check();
+        io.emit({ t: "tool", ns: call.ns, json: toJsonText(data, "tools") });
+      },
       message: createMessageMaker(call, io, check, onCustomId),
       store: new CtxStore(io, check),
       now: logs.now,
@@ -56,7 +60,7 @@ interface Parts {
 }
 
 interface Tools extends Required<
-  Pick<Ctx, "interrupt" | "step" | "emit" | "message" | "store" | "~parallel" | "~emitIn">
+  Pick<Ctx, "interrupt" | "step" | "emit" | "message" | "store" | "~parallel" | "~emitIn" | "~reportTool">
 > {
   readonly now: () => number;
 }
@@ -79,6 +83,7 @@ class Context implements Ctx<JsonObject> {
   readonly "~parallel": Tools["~parallel"];
   readonly "~now": Tools["now"];
   readonly "~emitIn": Tools["~emitIn"];
+  readonly "~reportTool": Tools["~reportTool"];
   /**
    * The services that the lazy getters use. This is not a `#private` field, because objects that have this context as their
    * prototype need it too.
@@ -111,6 +116,7 @@ class Context implements Ctx<JsonObject> {
     this["~parallel"] = tools["~parallel"];
     this["~now"] = tools.now;
     this["~emitIn"] = tools["~emitIn"];
+    this["~reportTool"] = tools["~reportTool"];
     Object.defineProperties(this, lazy);
   }
 }

@@ -68,6 +68,13 @@ export function validateRun(
     // graph is a machine, the run then fails with `EmptyInputError`, as in LangGraph.
     return refusalBy("input", () => checkRequiredKeys(definition, {}, null));
   }
+  const whyNot = definition.machine?.whyNotInput(input);
+  if (whyNot !== undefined)
+    return {
+      code: "validation.failed",
+      message: `input ${whyNot}`,
+      fields: [{ at: "input", message: whyNot }],
+    };
   return refusalBy("input", () => {
     const { update } = normalizeInput(definition, input, NO_NAMESPACE);
     if (blank) checkRequiredKeys(definition, {}, update);

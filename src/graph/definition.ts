@@ -111,13 +111,18 @@ export interface MachineParts {
   updateEnteringState(name: string, values: JsonObject): JsonObject | undefined;
   /** The paths of the machine's states. */
   stateNames(): readonly string[];
+  /** The reason why the machine cannot begin with an input; undefined if nothing speaks against it. */
+  whyNotInput(input: unknown): string | undefined;
   /** The reason why the machine cannot begin without an input; undefined if it can. */
   whyNeedsInput(): string | undefined;
   /** The context with which the machine begins; undefined if it depends on the input. */
   firstContext(): JsonObject | undefined;
   /** The timers that are set in a stored state of the machine. */
   timers(values: JsonObject): readonly Timer[];
-  /** The update that sends the event of a timer to the machine; null when the state does not have this timer any more. */
+  /**
+   * The update that sends the event of a timer to the machine; null when the state does not have this timer any more.
+   * @throws an error if the machine cannot take the event; the timer is then over, and the state stays as it is
+   */
   timerUpdate(values: JsonObject, timer: Timer): JsonObject | null;
   /** The queued runs whose events the machine has processed in a step, read from the update of its node. */
   takenRuns(update: JsonObject | null): readonly string[];

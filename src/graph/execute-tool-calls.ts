@@ -1,5 +1,5 @@
 import { toPlainError, ServiceError } from "../model/errors.ts";
-import { isObject, toStorable } from "../model/json.ts";
+import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { Ctx, ParallelFunction } from "./node-context.ts";
 import { isPause } from "./interrupts.ts";
 import type { Message, MessageLiteral } from "./message.ts";
@@ -68,15 +68,54 @@ async function callTool(tools: ReadonlyMap<string, Tool>, call: Call, ctx: Ctx):
     const known = [...tools.keys()].join(", ") || "none";
     return toolMessage(call, "error", `Error: There is no tool "${call.name}"; the tools are: ${known}`);
   }
+  // The events have the form of LangGraph's.
+  const report = (event: string, data: JsonObject) => {
+    const site = { ...(call.id !== null && { toolCallId: call.id }), name: call.name };
+    ctx["~reportTool"]?.({ event, ...site, ...data });
+  };
+  let hasStarted = false;
   try {
     const args = await argsOf(tool.schema, call);
-    return resultMessage(call, await tool.run(args as never, ctx, call));
+    report("on_tool_start", { input: JSON.stringify(call.args) });
+    hasStarted = true;
+    const returned = tool.run(args as never, ctx, call);
+    const result = isAsyncGenerator(returned)
+      ? await resultOf(returned, (data) => report("on_tool_event", { data }))
+      : await returned;
+    const message = resultMessage(call, result);
+    report("on_tool_end", { output: message });
+    return message;
   } catch (thrown) {
     // Throws the error again: a pause is no error of the tool, and a run that is being stopped needs no tool
     // message.
     if (isPause(thrown) || ctx.signal.aborted) throw thrown;
     const { error, message } = toPlainError(thrown);
+    if (hasStarted) report("on_tool_error", { error: { name: error, message } });
     return toolMessage(call, "error", `${error}: ${message}`);
+  }
+}
+
+const isAsyncGenerator = (value: unknown): value is AsyncGenerator =>
+  typeof value === "object" &&
+  value !== null &&
+  Symbol.asyncIterator in value &&
+  "next" in value &&
+  "return" in value;
+
+/** Runs a generator to its end, and resolves with what it returns. `progress` is called with each value that it yields. */
+async function resultOf(generator: AsyncGenerator, progress: (value: unknown) => void): Promise<unknown> {
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- a generator yields one value after the other
+    const { done, value } = await generator.next();
+    if (done === true) return value;
+    try {
+      progress(value);
+    } catch (thrown) {
+      // Ends the generator, so that it can clean up.
+      // oxlint-disable-next-line no-await-in-loop -- the loop ends here
+      await generator.return(undefined);
+      throw thrown;
+    }
   }
 }
 

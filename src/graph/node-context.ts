@@ -136,6 +136,8 @@ export interface Ctx<C = unknown> {
   readonly "~now"?: () => number;
   /** Internal, for machines: like `emit`, but the event is emitted in the namespace of a child machine. */
   readonly "~emitIn"?: (ns: string, data: unknown) => void;
+  /** Internal, for `runTools`: emits the data of an event of the stream mode `tools`. */
+  readonly "~reportTool"?: (data: JsonObject) => void;
   /** Internal, for machines: whether an answer to the node's first interrupt is stored. */
   readonly "~isAnswered"?: boolean;
   /** Internal, for machines: the events of the runs that are queued behind this run. */

@@ -9,7 +9,8 @@ import type { ToolCall } from "./tool-call.ts";
  * `interrupt`) and the call.
  *
  * The return value of `run` is the content of the tool message: a string, or data, which becomes JSON text. With `{ content,
- * artifact }`, the tool returns the content (text or content blocks) and an artifact that is not sent to the model.
+ * artifact }`, the tool returns the content (text or content blocks) and an artifact that is not sent to the model. If `run` is an
+ * async generator, what it returns is the content, and what it yields is progress, which readers of the stream mode `tools` get.
  */
 export interface Tool<A = never> {
   readonly name: string;

@@ -302,6 +302,19 @@ function streamOf(body: () => Promise<Uint8Array>): ReadableStream<Uint8Array> {
   );
 }
 
+const EXPOSE_HEADERS = "access-control-expose-headers";
+
+/** Joins two lists of header names, each name once. */
+function joinNames(first: string, second: string | readonly string[] | undefined): string {
+  const names = new Map<string, string>();
+  for (const name of [first, second ?? []].flat().join().split(",")) {
+    const trimmed = name.trim();
+    const key = trimmed.toLowerCase();
+    if (key !== "" && !names.has(key)) names.set(key, trimmed);
+  }
+  return [...names.values()].join(", ");
+}
+
 /** A response body of at most this many bytes is sent in one write with its length. */
 const MAX_WHOLE_BYTES = 1024 * 1024;
 
@@ -313,7 +326,7 @@ export async function sendWebResponse(
   response: Response,
   reply: Reply,
   options: {
-    /** Headers to add, unless the response has headers of the same names. */
+    /** Headers to add, unless the response has headers of the same names. Of the headers that pages may read, those of both are named. */
     readonly headers: ReplyHeaders;
     readonly isHead: boolean;
     /** Called if the client disconnects before the end of the response. */
@@ -324,6 +337,8 @@ export async function sendWebResponse(
 ): Promise<void> {
   const headers: { [name: string]: string | readonly string[] } = { ...options.headers };
   for (const [name, value] of response.headers) if (!TRANSPORT_HEADERS.has(name)) headers[name] = value;
+  const exposed = response.headers.get(EXPOSE_HEADERS);
+  if (exposed !== null) headers[EXPOSE_HEADERS] = joinNames(exposed, options.headers[EXPOSE_HEADERS]);
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) headers["set-cookie"] = cookies;
   const { body, status } = response;

@@ -56,10 +56,19 @@ function asObject(value: object): JsonObject {
   return isObject(value) ? value : { ...value };
 }
 
+/** Names under which a constructor takes the content of a message as a list of blocks. The message has it as its `content`. */
+const CONTENT_BLOCKS: ReadonlySet<string> = new Set(["contentBlocks", "content_blocks"]);
+
 /** A message in the form of the API. Members whose names begin with `lc_` are internal to LangChain, and left out. */
 function messageOf(message: Message): ObjectData {
   const members: Record<string, unknown> = {};
   for (const key of Object.keys(message)) if (!key.startsWith("lc_")) members[key] = message[key];
+  // LangChain keeps members that it does not know, and `example`, only in the arguments of the constructor.
+  const { lc_kwargs: given } = message;
+  if (isObject(given)) {
+    for (const key of Object.keys(given))
+      if (!(key in members) && !key.startsWith("lc_") && !CONTENT_BLOCKS.has(key)) members[key] = given[key];
+  }
   const { type } = message;
   if (type !== "remove") {
     members["name"] ??= null;

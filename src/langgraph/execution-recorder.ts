@@ -21,6 +21,7 @@ import { isEqualData, serialise } from "./serialisation.ts";
 import { TasksById } from "./tasks-by-id.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
 import type { MessageRecorder } from "./message-recorder.ts";
+import { isPauseOfTool, toolEventText, toolNamespace } from "./tool-events.ts";
 import { streamPayloadWithoutKeys } from "./untracked-channels.ts";
 
 interface TaskPayload {
@@ -42,6 +43,8 @@ interface Parts {
   readonly marks: CheckpointRunData;
   readonly input: JsonObject | null;
   readonly messages: MessageRecorder;
+  /** The version of the graph's LangGraph.js. */
+  readonly version: string;
   readonly showsEarlierRunTaskResults: boolean;
   /** The keys of the state that are neither stored nor shown to clients, for the graph at a namespace. */
   hidden(ns: string): ReadonlySet<string>;
@@ -146,6 +149,7 @@ export class ExecutionRecorder {
     const ns = path.join("|");
     if (mode === "messages")
       return this.#parts.messages.receive(path, data as Parameters<MessageRecorder["receive"]>[1]);
+    if (mode === "tools") return this.#tool(path, data);
     const loop = this.loop(ns);
     if (mode !== "checkpoints") this.#unkept();
     const payload = streamPayloadWithoutKeys(mode, data, loop.hidden);
@@ -168,6 +172,13 @@ export class ExecutionRecorder {
       case "custom":
         this.emissions.push({ fact: { t: "custom", ns, json: stringifyJson(serialise(payload)) } });
     }
+  }
+
+  #tool(path: readonly string[], data: unknown): void {
+    if (isPauseOfTool(data)) return;
+    this.#unkept();
+    const ns = toolNamespace(path, this.#parts.version).join("|");
+    this.emissions.push({ fact: { t: "tool", ns, json: toolEventText(data) } });
   }
 
   event(event: StreamEvent): void {

@@ -92,6 +92,7 @@ export class HostedExecution implements Execution {
       marks: checkpointRunDataOf(run, hosted.hash),
       input: isObject(run.kwargs.input) ? run.kwargs.input : null,
       messages: new MessageRecorder(hosted.library, (fact) => this.#emit(fact)),
+      version: hosted.library.version,
       showsEarlierRunTaskResults: showsEarlierRunTaskResults(run.kwargs),
       source,
       hidden: (ns) => untrackedKeys(hosted.graph, ns),

@@ -119,8 +119,8 @@ function placeOf(run: RunRecord, position: CheckpointWithState): JsonObject {
 const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;
 
 /**
- * What LangGraph has to produce for each of Heddle's stream modes: its `modes` ({@link MODES}), its `tokens`, LangChain's `events`, or
- * `nothing`, because nodes of LangGraph have no such output.
+ * What LangGraph has to produce for each of Heddle's stream modes: its `modes` ({@link MODES}), its `tokens`, LangChain's `events`, the
+ * calls of `tools`, or `nothing`, because nodes of LangGraph have no such output.
  */
 const SOURCES = {
   values: "modes",
@@ -132,6 +132,7 @@ const SOURCES = {
   tasks: "modes",
   checkpoints: "modes",
   events: "events",
+  tools: "tools",
   logs: "nothing",
 } as const satisfies Record<StreamMode, string>;
 
@@ -150,6 +151,13 @@ function wantsMessages({ kwargs }: RunRecord): boolean {
 export const requestsLangChainEvents = ({ kwargs }: RunRecord): boolean =>
   kwargs.stream_mode.some((mode) => SOURCES[mode] === "events");
 
+/**
+ * Whether the run requests the calls of tools. Only then does LangGraph stream them, because each contains the full input and output of a
+ * tool.
+ */
+const requestsTools = ({ kwargs }: RunRecord): boolean =>
+  kwargs.stream_mode.some((mode) => SOURCES[mode] === "tools");
+
 export function streamOptionsOf(
   run: RunRecord,
   position: CheckpointWithState,
@@ -161,7 +169,11 @@ export function streamOptionsOf(
   const before = breakpoints(kwargs.interrupt_before);
   const after = breakpoints(kwargs.interrupt_after);
   const options = {
-    streamMode: wantsMessages(run) ? [...MODES, "messages" as const] : [...MODES],
+    streamMode: [
+      ...MODES,
+      ...(wantsMessages(run) ? (["messages"] as const) : []),
+      ...(requestsTools(run) ? (["tools"] as const) : []),
+    ],
     subgraphs: true,
     signal,
     runId,

@@ -65,7 +65,7 @@ function at(value: unknown, depth: number): unknown {
 function objectAt(value: object, depth: number): unknown {
   if (value instanceof ClassInstance || value instanceof NonJsonValue) return value;
   if (depth >= MAX_DEPTH)
-    throw new Unstorable(`it contains itself, or is nested deeper than ${MAX_DEPTH} levels`);
+    throw new Unstorable(`it contains itself, or is nested deeper than ${MAX_DEPTH} levels`, value);
   const before = shown.get(value);
   if (before !== undefined && (compared?.has(value) === true || shows(before, value))) {
     compared?.add(value);
@@ -113,7 +113,7 @@ function copyOf(value: object, depth: number): unknown {
   for (const key of Object.keys(members)) {
     const member = members[key];
     if (member === undefined || typeof member === "function" || typeof member === "symbol") continue;
-    if (key === "__proto__") throw new Unstorable("the key is reserved").under(key);
+    if (key === "__proto__") throw new Unstorable("the key is reserved", null).under(key, member);
     copy[key] = within(member, key, depth);
   }
   return kind === null ? copy : new ClassInstance(kind, copy);
@@ -123,7 +123,7 @@ function within(part: unknown, key: string | number, depth: number): unknown {
   try {
     return at(part, depth + 1);
   } catch (cause) {
-    throw cause instanceof Unstorable ? cause.under(key) : cause;
+    throw cause instanceof Unstorable ? cause.under(key, part) : cause;
   }
 }
 
@@ -182,22 +182,37 @@ export function isEqualData(a: unknown, b: unknown): boolean {
 const kindOf = (value: object): string | null =>
   value instanceof ClassInstance ? ClassInstance.kindOf(value) : null;
 
-/** The error for a value that cannot be stored. Each enclosing call adds its key to the path while the error passes through it. */
+/** The largest length of a path in the message of an error, in characters. */
+const MAX_PATH_LENGTH = 100;
+
+/**
+ * The error for a value that cannot be stored. Each enclosing call adds its key to the path while the error passes through it. If nesting
+ * is too deep, and its innermost object is also one of those around it, that object contains itself. The path then ends at its outermost
+ * occurrence.
+ */
 class Unstorable extends ServiceError {
   readonly #what: string;
+  /** The object at which nesting became too deep; null for any other error. */
+  readonly #origin: object | null;
   readonly #path: string;
 
-  constructor(what: string, path = "") {
-    const where = path.length <= 300 ? path : `${path.slice(0, 300)}...`;
+  constructor(what: string, origin: object | null, path = "") {
+    const where = path.length <= MAX_PATH_LENGTH ? path : `${path.slice(0, MAX_PATH_LENGTH)}...`;
     super(
       "value.unstorable",
       `A value of the state cannot be stored${where === "" ? "" : `, at ${where}`}: ${what}`,
     );
     this.#what = what;
+    this.#origin = origin;
     this.#path = path;
   }
 
-  under(key: string | number): Unstorable {
-    return new Unstorable(this.#what, `${typeof key === "number" ? `[${key}]` : `.${key}`}${this.#path}`);
+  /** The same error with a longer path. `part`: the value under `key`. */
+  under(key: string | number, part: unknown): Unstorable {
+    const isFoundAgain = this.#origin !== null && part === this.#origin && this.#path !== "";
+    const own = typeof key === "number" ? `[${key}]` : `.${key}`;
+    return isFoundAgain
+      ? new Unstorable("it contains itself", this.#origin, own)
+      : new Unstorable(this.#what, this.#origin, own + this.#path);
   }
 }

@@ -200,6 +200,9 @@ function isNewer(a: Numbers, b: Numbers): boolean {
   return differing >= 0 && (a[differing] ?? 0) > (b[differing] ?? 0);
 }
 
+export const isAtLeastVersion = (version: string, least: string): boolean =>
+  !isNewer(numbersOf(least), numbersOf(version));
+
 function refusal(message: string, cause?: unknown): ServiceError {
   return new ServiceError("config.invalid", message, { cause });
 }

@@ -5,6 +5,7 @@ import { MAX_SCHEMA_LENGTH } from "../graph/interrupts.ts";
 import { isObject, type JsonObject, MAX_DEPTH } from "../model/json.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
 import { matchesEventDescriptor, type MachineEvent, type AcceptedByState } from "./machine-driver.ts";
+import { REFERENCE_FAULT, REFERENCE_KEY } from "./actor-references.ts";
 import { STATE_KEY } from "./machine-state.ts";
 
 /**
@@ -34,18 +35,24 @@ export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }:
 
 /**
  * A schema that accepts an event if the machine takes it, guards included, and that describes the possible events for forms. The data of an
- * event is not validated here, because it was validated when the event was sent.
+ * event is not validated here, because it was validated when the event was sent. `whyFails`: the error that the event's transition throws;
+ * undefined if it throws none.
  */
 export function acceptedEventSchema(
   accepted: AcceptedByState,
   schemas: DeclaredSchemas | null,
+  whyFails: (event: MachineEvent) => string | undefined = () => undefined,
 ): Schema<unknown, MachineEvent> {
   const { events, can } = accepted;
   const validate = (event: unknown) => {
     const why = whyNotEvent(event, accepted);
     if (why !== undefined) return { issues: [{ message: why }] };
-    if (can(event as MachineEvent)) return { value: event as MachineEvent };
     const { type } = event as MachineEvent;
+    if (can(event as MachineEvent)) {
+      const error = whyFails(event as MachineEvent);
+      if (error === undefined) return { value: event as MachineEvent };
+      return { issues: [{ message: `the machine has dropped "${type}", because it fails with ${error}` }] };
+    }
     return { issues: [{ message: `no transition for "${type}" is enabled now: its guard does not hold` }] };
   };
   const described = () => describeEvents(events, schemas);
@@ -97,18 +104,19 @@ export function whyNotEvent(
   if (type === "*") return `${refused}, which stands for any event, and is none; ${possible}`;
   if (forbidden.includes(type)) return `${refused}, which the state forbids; ${possible}`;
   if (!matchesEventDescriptor(type, events)) return `${refused}; ${possible}`;
-  const excess = excessOf(event);
-  return excess === undefined ? undefined : `${refused}, with data that ${excess}`;
+  const why = whyNotData(event);
+  return why === undefined ? undefined : `${refused}, with data that ${why}`;
 }
 
-/** Which limit an event exceeds, its nesting or its number of values; undefined if it exceeds none. */
-function excessOf(event: object): string | undefined {
+/** What the data of an event must not have: too many levels or values, or references to actors. Undefined: nothing of that. */
+function whyNotData(event: object): string | undefined {
   let count = 0;
   let level: readonly object[] = [event];
   for (let depth = 1; level.length > 0; depth++) {
     if (depth > MAX_EVENT_DEPTH) return `are nested deeper than ${MAX_EVENT_DEPTH} levels`;
     const next: object[] = [];
     for (const one of level) {
+      if (Object.hasOwn(one, REFERENCE_KEY)) return REFERENCE_FAULT.replace("contains", "contain");
       for (const value of Object.values(one) as unknown[]) {
         if (++count > MAX_EVENT_VALUES) return `have more than ${MAX_EVENT_VALUES} values`;
         if (typeof value === "object" && value !== null) next.push(value);

@@ -52,6 +52,16 @@ export function loadMachine(exported: Machine | Exported, files: readonly string
   });
 }
 
+/** The machine that a file exports, or the current one of its versions; undefined if the export is neither. */
+export function currentMachineOf(exported: unknown): Machine | undefined {
+  if (isMachine(exported)) return exported;
+  const { versions } = (
+    typeof exported === "object" && exported !== null ? exported : {}
+  ) as Partial<Exported>;
+  const current: unknown = Array.isArray(versions) ? versions.at(-1) : undefined;
+  return isMachine(current) ? current : undefined;
+}
+
 function driverOf(machine: Machine, files: readonly string[]): MachineDriver {
   const xstate = libraryOf(machine, files);
   const { id, version } = machine;
@@ -123,6 +133,13 @@ function faultsOf(machine: Machine, node: StateNode): readonly string[] {
     const kind = kindOfActor(logicOf(machine, src));
     const of = kind === "missing" ? "which has no implementation" : `which is ${kind} logic`;
     if (!SUPPORTED.has(kind)) faults.push(`${at}.invoke starts "${src}", ${of}`);
+  }
+  const { delays = {} } = machine.implementations;
+  for (const delay of new Set(node.after.map((one) => one.delay))) {
+    // XState takes the key "NaN" for the name of a delay.
+    const ms = typeof delay === "string" && Object.hasOwn(delays, delay) ? delays[delay] : delay;
+    if (ms === "NaN" || (typeof ms === "number" && !Number.isFinite(ms)))
+      faults.push(`${at}.after has the delay ${String(delay)}, which is no number of milliseconds`);
   }
   const transitions = [...node.transitions.values(), node.always ?? []].flat();
   const actions = [...node.entry, ...node.exit, ...transitions.flatMap((one) => one.actions)];

@@ -34,6 +34,12 @@ export interface PromiseStart {
   readonly input: unknown;
 }
 
+/** An `after` transition of a state: the id of its timer, which is also the type of the timer's event, and its delay in milliseconds. */
+export interface DelayedTransition {
+  readonly id: string;
+  readonly delay: number;
+}
+
 /** What the driver's caller has to do after a transition. Effects are carried out in order. */
 export type Effect =
   | ({ readonly kind: "start" } & PromiseStart)
@@ -144,20 +150,25 @@ export interface MachineDriver {
   whyNotState(value: unknown): string | undefined;
   /**
    * Returns the state value in which the state `name`, a path or an id, is active. Regions of parallel states that are not on the way to
-   * this state keep their value in `current`. Undefined if the machine has no such state.
+   * this state keep their value in `current`. Undefined if the machine has no such state. `isLeft`: whether the machine's actor with this
+   * id was invoked by a state that is not active any more.
    */
-  stateValue(name: string, current: unknown): unknown;
+  enteredState(
+    name: string,
+    current: unknown,
+  ): { readonly value: unknown; readonly isLeft: (id: string) => boolean } | undefined;
   begin(input: unknown): MacrostepResult;
   take(snapshot: StoredSnapshot, message: AddressedEvent): MacrostepResult;
   accepted(snapshot: StoredSnapshot): AcceptedByState;
   /**
    * Completes a snapshot that was migrated from another version: drops the children whose state is not active, and adds each promise actor
-   * that an active state invokes and that is not among the children. `working`: the promise actors that run, at any depth. Throws if the
-   * machine cannot continue from the snapshot.
+   * that an active state invokes and that is not among the children. `working`: the promise actors that run, at any depth. `delayed`: the
+   * `after` transitions of the machine's active states. Throws if the machine cannot continue from the snapshot.
    */
   completed(snapshot: StoredSnapshot): {
     readonly snapshot: StoredSnapshot;
     readonly working: readonly PromiseStart[];
+    readonly delayed: readonly DelayedTransition[];
   };
   startActor(start: PromiseStart, emit: (event: unknown) => void): RunningActor;
   /**

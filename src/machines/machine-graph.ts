@@ -19,6 +19,7 @@ import { uuid5 } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { AcceptedEvents, MachineMailbox, WaitingEvent } from "../model/machine-mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
+import { computeMacrostep, MacrostepAttempts } from "./macrostep-attempts.ts";
 import { RunningPromiseActors } from "./promise-actors.ts";
 import {
   actorNode,
@@ -47,13 +48,13 @@ import {
 } from "./stored-child-machines.ts";
 import {
   type ActorResult,
+  type Address,
   type ChildState,
   type Effect,
   isWithin,
   type MachineDriver,
   type MachineEvent,
   type StoredSnapshot,
-  type MacrostepResult,
   type AcceptedByState,
 } from "./machine-driver.ts";
 import {
@@ -69,13 +70,16 @@ import {
   snapshotOf,
   STATE_KEY,
   type ReplayableMacrostep,
+  type SetTimer,
   storedMachineOf,
   type StoredMachine,
   timersOf,
   VERSION_KEY,
   type StartedPromiseActor,
 } from "./machine-state.ts";
+import { toStorableWithErrors, toStoredThrown } from "./stored-errors.ts";
 import { type MachineVersions, versionOfState } from "./machine-versions.ts";
+import { hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
 import { writeFault, updateEnteringState } from "./state-edits.ts";
 
 /** The number of steps that an event takes while promise actors run: one step processes the event, and one waits for the actors again. */
@@ -128,6 +132,7 @@ export function createMachineGraph(
   views: Pick<MachineParts, "chart" | "drawing">,
 ): GraphDefinition {
   const live = new RunningPromiseActors();
+  const attempts = new MacrostepAttempts();
   const snapshotChannel = {
     ...value<StoredMachine>(),
     read: (write: unknown, at: string) =>
@@ -143,7 +148,7 @@ export function createMachineGraph(
     const driver = versions.only(version);
     const mailbox = ctx["~mailbox"];
     const interruptions = mailbox && {
-      isDue: () => isEventDue(driver, mailbox),
+      isDue: () => isEventDue({ driver, run: ctx.runId, attempts }, mailbox),
       watch: (arrived: () => void) => mailbox.watch(arrived),
     };
     const result = await live.next(ctx.runId, keyOf(work), {
@@ -158,8 +163,8 @@ export function createMachineGraph(
     if (result === undefined) return undefined;
     const stored: ActorResult =
       "error" in result
-        ? { error: toPlainError(result.error) }
-        : { output: toStorable(result.output ?? null, `the output of ${work.at.join(".")}`) };
+        ? { error: toStoredThrown(result.error) }
+        : { output: toStorableWithErrors(result.output ?? null, `the output of ${work.at.join(".")}`) };
     return { [EVENTS_KEY]: [{ actor: work.at, start: work.start, result: stored }] };
   };
   const definition = defineGraph({
@@ -176,7 +181,7 @@ export function createMachineGraph(
     },
     nodes: {
       [TRANSITION_NODE]: (state: JsonObject, ctx: Ctx) => {
-        const { update, work, machine } = transitionStep(versions, state, ctx);
+        const { update, work, machine } = transitionStep(versions, attempts, state, ctx);
         // Timers and actions contain values that the machine's code has made. Everything else can be stored as it is.
         if (machine.timers.length === 0 && machine.actions.length === 0) machine[STORABLE] = true;
         if (work.length === 0) live.stop(ctx.runId);
@@ -187,11 +192,18 @@ export function createMachineGraph(
         // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for an event.
         if ((stored[EVENTS_KEY] as readonly PendingInput[]).length > 0) return {};
         const { driver, state } = versions.at(stored);
-        // The state to which the machine was migrated invokes actors: they start, and no client is asked for an event.
-        if (storedMachineOf(state).work.length > 0 && ctx["~isAnswered"] !== true) return {};
+        // The state to which the machine was migrated invokes actors, or sets timers: this is done before a client is asked for an event.
+        const { work, delayed = [] } = storedMachineOf(state);
+        if (work.length + delayed.length > 0 && ctx["~isAnswered"] !== true) return {};
         const accepted = driver.accepted(snapshotOf(state));
+        const whyFails = (sent: MachineEvent) => {
+          const step = { before: snapshotOf(state), message: { to: [], event: sent } };
+          const key = attemptKey(ctx.runId);
+          const made = attempts.attempt(stored[SNAPSHOT_KEY], key, () => computeMacrostep(driver, step));
+          return made.result === undefined ? made.why : undefined;
+        };
         const event = await ctx.interrupt(versionedQuestion(driver, state, accepted), {
-          schema: acceptedEventSchema(accepted, driver.schemas),
+          schema: acceptedEventSchema(accepted, driver.schemas, whyFails),
         });
         return { [EVENTS_KEY]: [{ event }] };
       },
@@ -201,7 +213,8 @@ export function createMachineGraph(
         const driver = versions.only(versionOfState(state));
         for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
-          for (const effect of take(driver, step).effects) if (effect.kind === "action") await effect.run();
+          for (const effect of computeMacrostep(driver, step).effects)
+            if (effect.kind === "action") await effect.run();
         }
         live.release(ctx.runId);
       },
@@ -238,6 +251,7 @@ export function createMachineGraph(
       writeFault: (write: JsonObject, values: () => JsonObject) => writeFault(versions, write, values),
       updateEnteringState: (name: string, values: JsonObject) => updateEnteringState(versions, name, values),
       stateNames: () => versions.current.states,
+      whyNotInput: (input: unknown) => (hasActorReference(input) ? REFERENCE_FAULT : undefined),
       whyNeedsInput: () => whyNeedsInput(versions.current),
       firstContext: () => firstContext(versions.current),
       timers: (values: JsonObject) => timersOf(values).map(({ id, due }) => ({ id, due })),
@@ -258,8 +272,7 @@ export function createMachineGraph(
         ),
       stepsOfEvent: STEPS_OF_EVENT,
       runEnded: (run: string) => live.stop(run),
-      timerUpdate: (values: JsonObject, timer: Timer) =>
-        timersOf(values).some((one) => isSameTimer(one, timer)) ? { [EVENTS_KEY]: [{ timer }] } : null,
+      timerUpdate: (values: JsonObject, timer: Timer) => timerUpdate(versions, values, timer),
     },
   });
 }
@@ -271,50 +284,76 @@ interface Sent extends StartedPromiseActor {
 
 const keyOf = ({ at, start }: Pick<StartedPromiseActor, "at" | "start">) => `${start}:${at.join(".")}`;
 
-function take(driver: MachineDriver, step: ReplayableMacrostep): MacrostepResult {
-  // Stored values are never `undefined`, so the input of a machine that began without an input is null here.
-  return step.before === null
-    ? driver.begin(step.input ?? undefined)
-    : driver.take(step.before, step.message);
-}
-
 /**
- * The first of the waiting events that the machine takes in its state; undefined if it takes none. The other events stay, for a later state
- * or the end of the run.
+ * The first of the waiting events that the machine takes in its state, without an error; undefined if it takes none. The other events stay,
+ * for a later state or the end of the run. An event that fails then fails its own run.
  */
 function eventToTake(
-  driver: MachineDriver,
-  snapshot: StoredSnapshot,
-  timers: readonly Timer[],
+  { driver, values, run, attempts }: TakingMachine,
   all: readonly WaitingEvent[],
 ): WaitingEvent | undefined {
+  const snapshot = snapshotOf(values);
   let accepted: AcceptedByState | undefined;
   return all.find((one) => {
-    if ("timer" in one) return timers.some((timer) => isSameTimer(timer, one.timer));
-    accepted ??= driver.accepted(snapshot);
-    return whyNotEvent(one.event, accepted) === undefined && canTake(accepted, one.event as MachineEvent);
+    if (!("timer" in one)) {
+      accepted ??= driver.accepted(snapshot);
+      if (whyNotEvent(one.event, accepted) !== undefined || !canTake(accepted, one.event as MachineEvent))
+        return false;
+    }
+    const step = stepOfPending(pendingOf(one), snapshot, timersOf(values));
+    if (step === undefined) return false;
+    const key = attemptKey(run, one.run);
+    const { result } = attempts.attempt(values[SNAPSHOT_KEY], key, () => computeMacrostep(driver, step));
+    return result !== undefined;
   });
 }
 
-const pendingOf = (sent: WaitingEvent): PendingInput =>
+/** A machine whose promise actors run, in the run `run`, and which may take events meanwhile. */
+interface TakingMachine {
+  readonly driver: MachineDriver;
+  readonly values: JsonObject;
+  readonly run: string;
+  readonly attempts: MacrostepAttempts;
+}
+
+/** The name of the event that the run `of` has sent, among the {@link MacrostepAttempts} of the run that takes it. */
+const attemptKey = (run: string, of = run) => `${run} ${of}`;
+
+/** The macrostep that processes an event or a timer; undefined if the timer is not set any more. */
+function stepOfPending(
+  pending: Exclude<PendingInput, { readonly actor: Address }>,
+  before: StoredSnapshot,
+  timers: readonly SetTimer[],
+): ReplayableMacrostep | undefined {
+  if ("event" in pending) return { before, message: { to: [], event: pending.event } };
+  const timer = timers.find((one) => isSameTimer(one, pending.timer));
+  return timer && { before, message: { to: timer.to, event: timer.event } };
+}
+
+const pendingOf = (sent: WaitingEvent) =>
   "timer" in sent ? { timer: sent.timer } : { event: sent.event as MachineEvent };
 
 /** Whether the machine takes one of the events of queued runs in its current state. Called while a promise actor of the machine runs. */
-function isEventDue(driver: MachineDriver, mailbox: MachineMailbox): boolean {
+function isEventDue(machine: Omit<TakingMachine, "values">, mailbox: MachineMailbox): boolean {
   const waiting = mailbox.waiting();
   if (waiting.length === 0) return false;
   const { values } = mailbox;
   // The custom actions of the last macrostep run first. When they have ended, this superstep ends, and the waiting events are checked
   // again.
   if (storedMachineOf(values).actions.length > 0) return false;
-  return eventToTake(driver, snapshotOf(values), timersOf(values), waiting) !== undefined;
+  return eventToTake({ ...machine, values }, waiting) !== undefined;
 }
 
 /**
  * Processes all pending events, each in a separate macrostep. If there are none and promise actors are running, processes one event of a
  * queued run, if the machine takes one.
  */
-function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx) {
+function transitionStep(
+  versions: MachineVersions,
+  attempts: MacrostepAttempts,
+  stored: JsonObject,
+  ctx: Ctx,
+) {
   const input = stored[INPUT_KEY];
   const begins = input !== undefined;
   const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
@@ -331,17 +370,27 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   const changed = new Map<number, StoredChild & { read(): ChildState }>();
   let snapshot = begins ? null : snapshotOf(state);
   let output: unknown = begins ? null : (state[OUTPUT_KEY] ?? null);
+  for (const { id, delay } of begins ? [] : (storedMachineOf(state).delayed ?? [])) {
+    const timer = { id: `${++started}:${id}`, name: id, from: [], to: [], event: { type: id } };
+    timers.push({ ...timer, due: dueAfter(delay, ctx) });
+  }
   const actions: ReplayableMacrostep[] = [];
   const pendingEvents = (state[EVENTS_KEY] ?? []) as readonly PendingInput[];
   let queue = begins ? [] : pendingEvents;
   let taken: readonly string[] | undefined;
   const mailbox = queue.length === 0 && work.length > 0 ? ctx["~mailbox"] : undefined;
   if (mailbox !== undefined && snapshot !== null) {
-    const sent = eventToTake(driver, snapshot, timers, mailbox.waiting());
+    const machine = { driver, values: state, run: ctx.runId, attempts };
+    const sent = eventToTake(machine, mailbox.waiting());
     if (sent !== undefined) [queue, taken] = [[pendingOf(sent)], [sent.run]];
   }
+  const attempted = begins
+    ? undefined
+    : attempts.take(stored[SNAPSHOT_KEY], attemptKey(ctx.runId, taken?.[0]));
   const apply = (step: ReplayableMacrostep) => {
-    const made = take(driver, step);
+    // An attempt is for the only event of its step. A result of a promise actor is not attempted before.
+    const isAttempted = queue.length === 1 && !("actor" in (queue[0] as PendingInput));
+    const made = (isAttempted ? attempted : undefined) ?? computeMacrostep(driver, step);
     if (made.effects.some(({ kind }) => kind === "action")) actions.push(step);
     const asked = (effect: Effect) => {
       if (effect.kind === "start") {
@@ -373,7 +422,10 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
           ({ name, from }) => name !== effect.id || !isSameActorAddress(from, effect.from),
         );
       else if (effect.kind === "emit")
-        ctx["~emitIn"]?.(namespaceOfMachine(children, effect.from), effect.event);
+        ctx["~emitIn"]?.(
+          namespaceOfMachine(children, effect.from),
+          toStorableWithErrors(effect.event, "emit"),
+        );
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
     made.effects.forEach(asked);
@@ -391,15 +443,11 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   if (begins) apply({ before: null, input: input ?? defaultInput(driver) });
   for (const pending of queue) {
     if (snapshot === null || snapshot.rest["status"] !== "active") break;
-    if ("event" in pending) {
-      apply({ before: snapshot, message: { to: [], event: pending.event } });
-      continue;
-    }
-    if ("timer" in pending) {
-      const timer = timers.find((one) => isSameTimer(one, pending.timer));
-      timers = timers.filter((one) => one !== timer);
+    if (!("actor" in pending)) {
+      const step = stepOfPending(pending, snapshot, timers);
+      if ("timer" in pending) timers = timers.filter((one) => !isSameTimer(one, pending.timer));
       // If the timer is missing, it was cancelled before its event was processed.
-      if (timer !== undefined) apply({ before: snapshot, message: { to: timer.to, event: timer.event } });
+      if (step !== undefined) apply(step);
       continue;
     }
     const { actor, start, result } = pending;
@@ -409,11 +457,6 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     apply({ before: snapshot, message: { to: actor, result } });
   }
   const { context, rest, value: stateValue } = snapshot as StoredSnapshot;
-  const reserved = Object.keys(context).find((key) => MACHINE_KEYS.has(key));
-  if (reserved !== undefined)
-    throw new TypeError(
-      `The context has a key ${reserved}, which Heddle keeps for itself: name it otherwise`,
-    );
   const unset = Object.keys(state).filter((key) => !MACHINE_KEYS.has(key) && !Object.hasOwn(context, key));
   const kept: { -readonly [K in keyof StoredMachine]: StoredMachine[K] } & Marked = {
     rest,
@@ -437,6 +480,18 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   update[SNAPSHOT_KEY] = kept;
   if (pendingEvents.length > 0) update[EVENTS_KEY] = [];
   return { update, work, machine: kept };
+}
+
+/**
+ * The update that sends the event of a timer to the machine; null if the state does not have this timer any more.
+ * @throws the error of a machine that fails with the event, before anything has changed
+ */
+function timerUpdate(versions: MachineVersions, values: JsonObject, timer: Timer): JsonObject | null {
+  if (!timersOf(values).some((one) => isSameTimer(one, timer))) return null;
+  const { driver, state } = versions.at(values);
+  const step = stepOfPending({ timer }, snapshotOf(state), timersOf(state));
+  if (step !== undefined) computeMacrostep(driver, step);
+  return { [EVENTS_KEY]: [{ timer }] };
 }
 
 const textOf = (label: string | undefined, logged: unknown) =>

@@ -1,6 +1,6 @@
 /* oxlint-disable no-underscore-dangle -- names of XState */
 import { toPlainError } from "../model/errors.ts";
-import { isObject, type JsonObject, toStorable } from "../model/json.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
 import type { ChildMachineStatus } from "../model/machine-child.ts";
 import { kindOfActor, FORBIDDEN_ACTOR_ID } from "./actor-logic.ts";
 import type {
@@ -11,6 +11,14 @@ import type {
   MachineEvent,
   PromiseStart,
 } from "./machine-driver.ts";
+import {
+  actorsIn,
+  type ForeignReference,
+  foreignReferencesOf,
+  isActor,
+  putReference,
+} from "./foreign-references.ts";
+import { fromStoredThrown, toStorableWithErrors } from "./stored-errors.ts";
 import {
   type Action,
   type ActorScope,
@@ -112,8 +120,34 @@ export class MachineInterpreter {
       };
     });
     if (this.root._snapshot.status === "error") throw this.root._snapshot.error;
-    if ("snapshot" in start) this.#adopt(this.root, start.snapshot);
-    else this.#start(this.root);
+    if ("snapshot" in start) {
+      this.#adopt(this.root, start.snapshot);
+      for (const { at, path, to } of foreignReferencesOf(start.snapshot)) {
+        const [holder, actor] = [this.#find(at), this.#find(to)];
+        if (holder !== undefined && actor !== undefined) putReference(holder._snapshot.context, path, actor);
+      }
+    } else this.#start(this.root);
+  }
+
+  #find(address: Address): XStateActor | undefined {
+    let actor: XStateActor | undefined = this.root;
+    for (const id of address) {
+      const children: Snapshot["children"] = actor?._snapshot.children ?? {};
+      actor = Object.hasOwn(children, id) ? children[id] : undefined;
+    }
+    return actor;
+  }
+
+  /** The references in contexts that XState does not restore, because they are not to children of the actor that has them. */
+  foreignReferences(): readonly ForeignReference[] {
+    return [...this.#steps.keys()].flatMap((holder) => {
+      const at = addressOf(holder);
+      if (kindOfActor(holder.logic) === "promise" || this.#find(at) !== holder) return [];
+      return actorsIn(holder._snapshot.context).flatMap(({ path, actor }) => {
+        const to = addressOf(actor);
+        return actor._parent !== holder && this.#find(to) === actor ? [{ at, path, to }] : [];
+      });
+    });
   }
 
   /**
@@ -121,15 +155,14 @@ export class MachineInterpreter {
    * actor. An actor that has ended processes no events.
    */
   deliver(message: AddressedEvent): void {
-    let actor: XStateActor | undefined = this.root;
-    for (const id of message.to) actor = actor?._snapshot.children?.[id];
+    const actor = this.#find(message.to);
     if (actor === undefined) return;
     if ("event" in message) return this.#send(actor, message.event);
     const { result } = message;
     actor._snapshot = {
       ...actor._snapshot,
       ...("error" in result
-        ? { status: "error", error: toError(result.error) }
+        ? { status: "error", error: fromStoredThrown(result.error) }
         : { status: "done", ...result }),
     };
     this.#end(actor);
@@ -140,7 +173,7 @@ export class MachineInterpreter {
     return [...this.#steps.keys()].flatMap((actor) => {
       const { status, input } = actor._snapshot as Snapshot & { readonly input?: unknown };
       if (kindOfActor(actor.logic) !== "promise" || status !== "active") return [];
-      return [{ ...identityOf(actor), input: toStorable(input ?? null, "input") }];
+      return [{ ...identityOf(actor), input: toStorableWithErrors(input ?? null, "input") }];
     });
   }
 
@@ -214,7 +247,7 @@ export class MachineInterpreter {
     const tasks = step.queue ?? [];
     tasks.unshift(() => {
       if (kind === "promise") {
-        const input = toStorable(actor.options.input ?? null, "input");
+        const input = promiseInput(actor.options.input, actor.id);
         this.effects.push({ kind: "start", ...identityOf(actor), input });
       }
       this.#settle(actor);
@@ -293,7 +326,7 @@ export class MachineInterpreter {
         "value" | "context" | "output"
       >;
       const state = { value, context, output: output ?? null, status: this.#statusOf(actor) };
-      return toStorable(state, "snapshot") as unknown as ChildState;
+      return toStorableWithErrors(state, "snapshot") as unknown as ChildState;
     };
     const begins = !step.isRestored;
     this.effects.push({ kind: "child", at: addressOf(actor), src: String(src), begins, read });
@@ -351,7 +384,7 @@ export class MachineInterpreter {
         if (typeof delay === "number") {
           if (this.#stepOf(actor).isStopped) break;
           const [from, to] = [addressOf(actor), addressOf(target)];
-          const stored = toStorable(event, "event") as MachineEvent;
+          const stored = toStorableWithErrors(event, "event") as MachineEvent;
           this.effects.push({ kind: "timer", from, to, id: params.id, delay, event: stored });
         } else if (type === "xstate.sendTo") this.#send(target, event);
         // An event raised without a delay needs no action, because the transition function has already processed it.
@@ -385,8 +418,18 @@ interface ActionParams {
   readonly label?: string;
 }
 
-const isActor = (value: unknown): value is XStateActor =>
-  typeof value === "object" && value !== null && "_actorScope" in value;
+/**
+ * The input of a promise actor, for storage.
+ * @throws TypeError if it contains an actor: the promise runs outside the step, and again after a restart, where it cannot reach actors
+ */
+export function promiseInput(input: unknown, id: string): unknown {
+  const [found] = actorsIn(input);
+  if (found !== undefined)
+    throw new TypeError(
+      `The input of the promise actor "${id}" has an actor at ${["input", ...found.path].join(".")}: a promise gets JSON data alone, and answers by its result`,
+    );
+  return toStorableWithErrors(input ?? null, "input");
+}
 
 /** The ancestors of an actor, the root first. */
 function ancestorsOf({ _parent: parent }: XStateActor): readonly XStateActor[] {
@@ -404,11 +447,3 @@ const identityOf = (actor: XStateActor): Omit<PromiseStart, "input"> => ({
     .map(({ src }) => String(src)),
   src: String(actor.src),
 });
-
-/** Converts a stored error, which is plain data, to the Error that the machine expects. */
-function toError(stored: unknown): Error {
-  const { error: name, message } = isObject(stored)
-    ? (stored as { error?: string; message?: string })
-    : toPlainError(stored);
-  return Object.assign(new Error(message), { name: name ?? "Error" });
-}

@@ -4,6 +4,7 @@ import type {
   ActorResult,
   Address,
   AddressedEvent,
+  DelayedTransition,
   ChildState,
   MachineEvent,
   PromiseStart,
@@ -66,6 +67,8 @@ export interface StoredMachine {
   readonly started: number;
   readonly timers: readonly SetTimer[];
   readonly actions: readonly ReplayableMacrostep[];
+  /** The timers that the next step sets, because a migration has entered their states. Never stored: that step stores {@link timers}. */
+  readonly delayed?: readonly DelayedTransition[];
   /**
    * Keys of an earlier context that the current context does not have. The state keeps them with the value null, and the restored context
    * leaves them out.

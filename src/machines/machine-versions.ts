@@ -1,6 +1,6 @@
 import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
-import type { MachineDriver } from "./machine-driver.ts";
+import type { DelayedTransition, MachineDriver } from "./machine-driver.ts";
 import {
   graphChangedError,
   MACHINE_KEYS,
@@ -9,6 +9,7 @@ import {
   STATE_KEY,
   storedMachineOf,
   VERSION_KEY,
+  timersOf,
   type StartedPromiseActor,
 } from "./machine-state.ts";
 import {
@@ -119,7 +120,7 @@ export class MachineVersions {
       );
       const fault = this.current.whyNotState(newValue);
       if (fault !== undefined) throw new TypeError(`the value of the snapshot ${fault}`);
-      const { snapshot, working } = this.current.completed({
+      const { snapshot, working, delayed } = this.current.completed({
         value: newValue,
         context: newContext,
         rest: newRest,
@@ -132,12 +133,23 @@ export class MachineVersions {
         const ns = namespaceOfMachine(byAddress, start.at);
         return before ?? { ...start, start: ++started, ...(ns !== "" && { ns }) };
       });
+      const isSet = ({ id }: DelayedTransition) =>
+        timersOf(state).some(({ name, from }) => name === id && from.length === 0);
+      const entered = delayed.filter((one) => !isSet(one));
       return {
         ...state,
         ...Object.fromEntries(unset.map((key) => [key, null])),
         ...newContext,
         [STATE_KEY]: newValue,
-        [SNAPSHOT_KEY]: { ...kept, rest: snapshot.rest, unset, work, started, children },
+        [SNAPSHOT_KEY]: {
+          ...kept,
+          rest: snapshot.rest,
+          unset,
+          work,
+          started,
+          children,
+          ...(entered.length > 0 && { delayed: entered }),
+        },
         [VERSION_KEY]: this.current.version,
       };
     } catch (thrown) {

@@ -51,7 +51,7 @@ export function proveClaim(
 
 function describeStep(machine: Machine, { event, isSelfSent, outcome, to }: PathStep): string {
   const name = event === null ? "the machine begins" : describeEvent(machine, event);
-  const sent = isSelfSent ? ", sent by the machine itself" : "";
+  const sent = isSelfSent ? ", sent by the machine itself or by a child" : "";
   const guards = outcome.guards.length === 0 ? "" : `, if ${outcome.guards.join(" and ")}`;
   const isActive = (path: string) => to.active.some((one) => `${one}.`.startsWith(`${path}.`));
   const passed = enteredPaths(machine, outcome).filter((path) => !isActive(path));

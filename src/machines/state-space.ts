@@ -1,3 +1,4 @@
+import { logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
 import { guardName } from "./machine-drawing.ts";
 import { type PureLibrary, pureFunctions } from "./pure-transitions.ts";
 import { allStates, type Machine, type Snapshot, type StateNode, type Transition } from "./xstate-types.ts";
@@ -34,8 +35,8 @@ export interface StateSpace {
   /** The possible outcomes of the machine's start. */
   readonly initial: readonly Outcome[];
   /**
-   * The types of events that the machine sends to itself with a delay or by `sendTo`. Null if any type is possible, because a function
-   * creates such an event.
+   * The types of events that the machine sends to itself with a delay or by `sendTo`, and of those that its children send to it. Null if any
+   * type is possible, because a function creates such an event.
    */
   readonly selfSent: ReadonlySet<string> | null;
 }
@@ -197,22 +198,26 @@ class GuardChoices {
  */
 function withoutData(machine: Machine, node: StateNode, guards: GuardChoices): object {
   const transition = ({ target, guard, actions, reenter }: Transition & { readonly reenter?: boolean }) => ({
-    ...(target !== undefined && { target: target.map(({ id }) => `#${id}`) }),
+    ...(target !== undefined && { target: target.map((one) => `#${targetId(machine, one)}`) }),
     guard: guard === undefined ? guards.none : isStateIn(guard) ? guard : guards.guard(guardName(guard)),
     actions: raises(machine, node, actions),
     reenter: reenter ?? false,
   });
   const { id, type, entry, exit, always } = node;
+  const own = targetId(machine, node);
   const { history, target } = (node as unknown as { readonly config: HistoryConfig }).config;
-  if (type === "history") return { id, type, history, ...(target !== undefined && { target }) };
+  if (type === "history") return { id: own, type, history, ...(target !== undefined && { target }) };
   const states = Object.entries(node.states).map(([key, inner]) => [
     key,
     withoutData(machine, inner, guards),
   ]);
-  const on = [...node.transitions].map(([event, list]) => [event, list.map(transition)]);
+  const on = [...node.transitions].map(([event, list]) => [
+    event === `xstate.done.state.${id}` ? `xstate.done.state.${own}` : event,
+    list.map(transition),
+  ]);
   const [first] = type === "compound" ? node.initial.target : [];
   return {
-    id,
+    id: own,
     ...((type === "parallel" || type === "final") && { type }),
     ...(first !== undefined && {
       initial: { target: first.key, actions: raises(machine, node, node.initial.actions) },
@@ -223,6 +228,15 @@ function withoutData(machine: Machine, node: StateNode, guards: GuardChoices): o
     ...(always !== undefined && { always: always.map(transition) }),
     ...(states.length > 0 && { states: Object.fromEntries(states) }),
   };
+}
+
+/**
+ * The id of a state in the explored machine, where each target is an id. XState reads an id up to its first dot, and the rest as a path from
+ * there, so dots that begin no path are replaced.
+ */
+function targetId({ root }: Machine, { id, path }: StateNode): string {
+  const isPath = !root.id.includes(".") && id === [root.id, ...path].join(".");
+  return isPath ? id : id.replaceAll(".", "\u2024");
 }
 
 interface HistoryConfig {
@@ -266,16 +280,27 @@ function raises(machine: Machine, node: StateNode, actions: readonly unknown[]):
 
 function selfSentEvents(machine: Machine): StateSpace["selfSent"] {
   const types = new Set<string>();
-  for (const node of allStates(machine.root)) {
-    const transitions = [...node.transitions.values(), node.always ?? []].flat();
-    const actions = [...node.entry, ...node.exit, ...transitions.flatMap((one) => one.actions)];
-    for (const action of actions) {
-      const { type, event, delay, to } = resolved(machine, action);
-      // If the target is a string, it names another actor. A function may return the machine itself.
-      const isSent = type === "xstate.sendTo" ? typeof to !== "string" : type === "xstate.raise";
-      if (!isSent || (type === "xstate.raise" && delay === undefined)) continue;
-      if (typeof event !== "object" || event === null) return null;
-      types.add((event as { readonly type: string }).type);
+  const [, ...children] = machinesOf(machine);
+  // Events of children below a child are not for the machine, unless the child forwards them. Then a function creates the event.
+  const direct = children.filter((child) =>
+    sourcesOf(machine).some((src) => logicOf(machine, src) === child),
+  );
+  for (const one of [machine, ...direct]) {
+    for (const node of allStates(one.root)) {
+      const transitions = [...node.transitions.values(), node.always ?? []].flat();
+      const actions = [...node.entry, ...node.exit, ...transitions.flatMap(({ actions: all }) => all)];
+      for (const action of actions) {
+        const { type, event, delay, to } = resolved(one, action);
+        if (type === "xstate.enqueueActions" && one !== machine) return null;
+        // A name is that of another actor, except for XState's names of the parent and of the actor itself. A function may return any actor.
+        const isSent =
+          type === "xstate.sendTo"
+            ? typeof to !== "string" || to.startsWith("#_")
+            : type === "xstate.raise" && delay !== undefined && one === machine;
+        if (!isSent) continue;
+        if (typeof event !== "object" || event === null) return null;
+        types.add((event as { readonly type: string }).type);
+      }
     }
   }
   return types;

@@ -82,6 +82,8 @@ export interface StateNode {
   readonly transitions: ReadonlyMap<string, readonly Transition[]>;
   readonly always?: readonly Transition[];
   readonly invoke: readonly InvokedActor[];
+  /** The delayed transitions. Several may have the same event, which one timer sends. */
+  readonly after: readonly { readonly eventType: string; readonly delay: unknown }[];
   readonly entry: readonly unknown[];
   readonly exit: readonly unknown[];
   readonly ownEvents: readonly string[];
@@ -95,7 +97,10 @@ export interface Machine {
   readonly schemas?: unknown;
   readonly root: StateNode;
   readonly definition: object;
-  readonly implementations: { readonly actors: { readonly [src: string]: unknown } };
+  readonly implementations: {
+    readonly actors: { readonly [src: string]: unknown };
+    readonly delays?: { readonly [name: string]: unknown };
+  };
   transition(...given: readonly never[]): unknown;
   getInitialSnapshot(scope: ActorScope, input: unknown): Snapshot;
   resolveState(config: { readonly value: unknown; readonly context: object }): Snapshot;

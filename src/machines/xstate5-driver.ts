@@ -3,21 +3,26 @@ import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { isPlain } from "../model/memory-size.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
-import { MachineInterpreter, RootActorFactory } from "./machine-interpreter.ts";
+import { copyOfSnapshot, hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
+import { withForeignReferences } from "./foreign-references.ts";
+import { MachineInterpreter, promiseInput, RootActorFactory } from "./machine-interpreter.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
 import type {
   ActorResult,
   ChildMachine,
+  DelayedTransition,
   MachineDriver,
   StoredSnapshot,
   MacrostepResult,
 } from "./machine-driver.ts";
+import { toStorableWithErrors } from "./stored-errors.ts";
 import {
   allStates,
   isMachine,
   type Machine,
   type Snapshot,
   type StateNode,
+  type XStateActor,
   type XStateLibrary,
 } from "./xstate-types.ts";
 
@@ -28,17 +33,22 @@ export function createXState5Driver(
   schemas: DeclaredSchemas | null = null,
 ): MachineDriver {
   const roots = new RootActorFactory(xstate, machine);
-  for (const one of machinesOf(machine)) copyDeclaredContext(one);
+  for (const one of machinesOf(machine)) {
+    copyDeclaredContext(one);
+    for (const src of sourcesOf(one)) copyInitialState(logicOf(one, src));
+  }
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState writes references to actors into the context.
-    new MachineInterpreter(roots, { snapshot: structuredClone(Object.assign({}, rest, { value, context })) });
-  const taken = ({ root, effects }: MachineInterpreter): MacrostepResult => {
+    new MachineInterpreter(roots, { snapshot: copyOfSnapshot({ ...rest, value, context }) });
+  const taken = (interpreter: MachineInterpreter): MacrostepResult => {
+    const { root, effects } = interpreter;
     const { status, output, error } = root._snapshot;
     if (status === "error") throw error;
+    const snapshot = persisted(machine, root._snapshot);
     return {
-      snapshot: persisted(machine, root._snapshot),
+      snapshot: { ...snapshot, rest: withForeignReferences(snapshot.rest, interpreter.foreignReferences()) },
       status: status === "active" ? "active" : "done",
-      output: toStorable(output ?? null, "output"),
+      output: toStorableWithErrors(output ?? null, "output"),
       effects,
     };
   };
@@ -53,11 +63,12 @@ export function createXState5Driver(
     events: eventsOf(allStates(machine.root)),
     states: statesOf(machine).map(pathOf),
     whyNotState: (value) => stateValueFault(machine.root, value),
-    stateValue(name, current) {
+    enteredState(name, current) {
       const node = statesOf(machine).find((one) => pathOf(one) === name || one.id === name.replace(/^#/, ""));
       if (node === undefined) return undefined;
       const value = withActive(machine.root, node.path, current);
-      return toStorable(machine.resolveState({ value, context: {} }).value, "state");
+      const resolved = machine.resolveState({ value, context: {} });
+      return { value: toStorable(resolved.value, "state"), isLeft: isOfLeftState(machine, resolved._nodes) };
     },
     begin: (input) => taken(new MachineInterpreter(roots, { input })),
     take(stored, message) {
@@ -77,19 +88,28 @@ export function createXState5Driver(
     },
     completed(stored) {
       const snapshot = withInvokedActors(machine, restore, stored);
-      return { snapshot, working: restore(snapshot).promises() };
+      const interpreter = restore(snapshot);
+      const delayed = delayedTransitions(machine, interpreter.root);
+      return { snapshot, working: interpreter.promises(), delayed };
     },
     startActor({ at, owner, src, input }, emit) {
       const above = owner.reduce((one, name) => logicOf(one, name) as Machine, machine);
       const actor = xstate.createActor(logicOf(above, src), { id: at.at(-1), input });
       const result = new Promise<ActorResult>((resolve) => {
         actor.subscribe({
-          complete: () => resolve({ output: actor.getSnapshot().output }),
+          complete: () => {
+            const { output } = actor.getSnapshot();
+            resolve(
+              hasActorReference(output)
+                ? { error: new TypeError(`The output ${REFERENCE_FAULT}`) }
+                : { output },
+            );
+          },
           error: (error) => resolve({ error }),
         });
         actor.on("*", (event) => {
           try {
-            emit(toStorable(event, "emit"));
+            emit(toStorableWithErrors(event, "emit"));
           } catch (error) {
             // The error becomes the result of the actor. If it were not caught, XState would throw it again in a later turn of the event
             // loop, where nobody can catch it, and the process would end.
@@ -118,6 +138,31 @@ function copyDeclaredContext({ config }: Machine): void {
     enumerable: true,
     configurable: true,
   });
+}
+
+/** Marks a `getInitialSnapshot` that {@link copyInitialState} has replaced. */
+const COPIES = Symbol("copies the initial state");
+
+interface TransitionLogic {
+  getInitialSnapshot: ((...given: readonly unknown[]) => { readonly context?: unknown }) & {
+    readonly [COPIES]?: true;
+  };
+}
+
+/**
+ * Makes each actor of `fromTransition` logic begin with a copy of the logic's initial state. XState gives the same object to all actors, as
+ * it does with a declared context. Frozen logic cannot be changed, and keeps its one object.
+ */
+function copyInitialState(logic: unknown): void {
+  if (kindOfActor(logic) !== "transition" || Object.isFrozen(logic)) return;
+  const transition = logic as TransitionLogic;
+  const first = transition.getInitialSnapshot;
+  if (first[COPIES]) return;
+  const copying = (...given: readonly unknown[]) => {
+    const snapshot = first.apply(transition, [...given]);
+    return { ...snapshot, context: copyContainers(snapshot.context) };
+  };
+  transition.getInitialSnapshot = Object.assign(copying, { [COPIES]: true as const });
 }
 
 /** A copy of the arrays and plain objects of a value, with the same other values in it. A cycle is copied as a cycle. */
@@ -221,10 +266,7 @@ function withInvokedActors(
   const { root } = restore({ ...stored, rest: { ...rest, children: {} } });
   const { _nodes: nodes, context } = root._snapshot;
   const active = nodes.flatMap(({ invoke }) => invoke);
-  const ids = new Set(active.map(({ id }) => id));
-  const other = new Set(allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ id }) => id)));
-  // XState gives an actor without an id of its own the id `INDEX.STATE`: its index in the `invoke`, and the id of the state.
-  const isLeft = (id: string) => !ids.has(id) && (other.has(id) || /^\d+\./.test(id));
+  const isLeft = isOfLeftState(machine, nodes);
   const given = isObject(rest["children"]) ? rest["children"] : {};
   const children = Object.fromEntries(Object.entries(given).filter(([id]) => !isLeft(id)));
   for (const { id, src, systemId, input, onSnapshot } of active) {
@@ -236,10 +278,33 @@ function withInvokedActors(
       );
     const event = { type: "xstate.init" };
     const made: unknown = typeof input === "function" ? input({ context, event, self: root }) : input;
-    const snapshot = { status: "active", input: toStorable(made ?? null, "input") };
+    const snapshot = { status: "active", input: promiseInput(made, id) };
     children[id] = { snapshot, src, systemId, syncSnapshot: onSnapshot !== undefined };
   }
   return { ...stored, rest: toStorable({ ...rest, children }, "snapshot") as JsonObject };
+}
+
+/** The `after` transitions of an active machine's active states. A delay that the machine does not define counts as 0, as in XState. */
+function delayedTransitions(machine: Machine, root: XStateActor): readonly DelayedTransition[] {
+  const { status, context, _nodes: nodes } = root._snapshot;
+  if (status !== "active") return [];
+  const delays = new Map<string, number>();
+  for (const { eventType, delay } of nodes.flatMap(({ after }) => after)) {
+    const named = typeof delay === "string" ? machine.implementations.delays?.[delay] : delay;
+    const event = { type: "xstate.init" };
+    const made: unknown =
+      typeof named === "function" ? named({ context, event, self: root }, undefined) : named;
+    delays.set(eventType, typeof made === "number" ? made : 0);
+  }
+  return [...delays].map(([id, delay]) => ({ id, delay }));
+}
+
+/** Returns whether an actor with a given id was invoked by a state that is not among the active states `nodes`. */
+function isOfLeftState(machine: Machine, nodes: readonly StateNode[]): (id: string) => boolean {
+  const ids = new Set(nodes.flatMap(({ invoke }) => invoke.map(({ id }) => id)));
+  const other = new Set(allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ id }) => id)));
+  // XState gives an actor without an id of its own the id `INDEX.STATE`: its index in the `invoke`, and the id of the state.
+  return (id) => !ids.has(id) && (other.has(id) || /^\d+\./.test(id));
 }
 
 /** The descriptors of events for which the states have transitions, without XState's own events. */
@@ -274,7 +339,7 @@ const describeFunction = (_: string, value: unknown): unknown =>
   typeof value === "function" ? value.name : value;
 
 function persisted(machine: Machine, snapshot: Snapshot): StoredSnapshot {
-  const context = toStorable(snapshot.context, "context");
+  const context = toStorableWithErrors(snapshot.context, "context");
   if (!isObject(context)) throw new TypeError(`The context of the machine "${machine.id}" must be an object`);
   return { value: toStorable(snapshot.value, "state"), context, rest: persistedRest(machine, snapshot) };
 }
@@ -286,11 +351,11 @@ function persistedRest(machine: Machine, snapshot: Snapshot): JsonObject {
   if (hasMembers(historyValue) || hasMembers(children ?? {})) {
     const full = machine.getPersistedSnapshot(snapshot);
     const rest = { status, output, error, historyValue: full.historyValue, children: full.children };
-    return toStorable(rest, "snapshot") as JsonObject;
+    return toStorableWithErrors(rest, "snapshot") as JsonObject;
   }
   const rest: Record<string, unknown> = { status };
-  if (output !== undefined) rest["output"] = toStorable(output, "snapshot.output");
-  if (error !== undefined) rest["error"] = toStorable(error, "snapshot.error");
+  if (output !== undefined) rest["output"] = toStorableWithErrors(output, "snapshot.output");
+  if (error !== undefined) rest["error"] = toStorableWithErrors(error, "snapshot.error");
   rest["historyValue"] = {};
   rest["children"] = {};
   return rest;

@@ -39,7 +39,7 @@ export function matchesAssistant(
   return metadata === undefined || contains(assistant.metadata, metadata);
 }
 
-/** The initial config and context of each graph's default assistant, by the name of the graph. */
+/** The initial settings of each graph's default assistant, by the name of the graph. Without a setting, it is empty. */
 export interface AssistantDefaults {
-  readonly [graph: string]: { readonly config: JsonObject; readonly context: JsonObject };
+  readonly [graph: string]: Partial<Pick<AssistantRecord, "config" | "context" | "description">>;
 }

@@ -99,6 +99,11 @@ export type Fact =
    */
   | { readonly t: "event"; readonly json: string }
   /**
+   * A call of a tool starts, reports progress, ends or fails: the data of an event of the stream mode `tools`, as JSON text on one line.
+   * Runs of LangGraph.js graphs have such facts only if they request the mode.
+   */
+  | { readonly t: "tool"; readonly ns: string; readonly json: string }
+  /**
    * A log line of `task`, at epoch milliseconds `at`. `stack`: the stack of a logged error. `try`: the number of the
    * failed attempt of the task, if its node may have several attempts.
    */
@@ -149,6 +154,7 @@ export const eventModes = {
   interrupt: ["updates", "values", "events", "events", "events"],
   custom: ["custom"],
   event: ["events"],
+  tool: ["tools"],
   log: ["logs"],
   message: ["messages", "events"],
   token: ["messages-tuple", "messages", "events"],

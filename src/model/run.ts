@@ -31,6 +31,7 @@ export const streamModes = [
   "tasks",
   "checkpoints",
   "events",
+  "tools",
   "logs",
 ] as const;
 

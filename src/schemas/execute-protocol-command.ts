@@ -36,7 +36,7 @@ export function parseCommand({ id, method, params = {} }: RawBody): ProtocolComm
  * these runs too.
  */
 const STREAM_SETTINGS = {
-  stream_mode: ["values", "updates", "messages-tuple", "custom", "tasks"],
+  stream_mode: ["values", "updates", "messages-tuple", "custom", "tasks", "tools"],
   stream_subgraphs: true,
   stream_resumable: true,
 };

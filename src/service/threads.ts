@@ -121,7 +121,8 @@ export function createThreads(deps: Deps): Threads {
 
   async function latest(key: ThreadKey, { checkpoint: id }: ThreadRecord, projection: StateProjection) {
     if (id === null) return emptySnapshot(projection);
-    return stateSnapshot({ engine, journal, key, projection }, await referencedCheckpoint(journal, key, id));
+    const checkpoint = await referencedCheckpoint(journal, key, id);
+    return stateSnapshot({ engine, journal, key, projection }, checkpoint, { includesResults: true });
   }
 
   async function valuesOf(

@@ -8,13 +8,13 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { PRESENT_MARK, RUN_INDEX_MARK } from "./stored-records.ts";
 
 /** The storage format that this version of Heddle writes. The number is raised when older versions could not read the new format. */
-const FORMAT = 7;
+const FORMAT = 8;
 /**
  * The storage formats that this version of Heddle reads. How the older formats differ: in 3, values are text or plain MessagePack; in 4,
  * all step results of a task are in one row; in 5, the row of a checkpoint contains all its updates; in 6, long texts are MessagePack
- * strings.
+ * strings; in 7, no run has facts `tool`.
  */
-const READ: readonly unknown[] = [3, 4, 5, 6, FORMAT];
+const READ: readonly unknown[] = [3, 4, 5, 6, 7, FORMAT];
 
 /** The name of the file of {@link FormatMarker}. */
 export const MARKER_FILE = "heddle.json";

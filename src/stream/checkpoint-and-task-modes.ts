@@ -204,9 +204,10 @@ function withStart(
 /** An error as JSON text, as in the tasks of a thread's state. Clients parse the text, and show the error under its `name`. */
 const errorText = ({ error, message }: PlainError) => JSON.stringify({ name: error, message });
 
+/** The end of a task. Has all members in every case, as LangGraph shows it: `result` is empty for a task that has failed or waits. */
 function resultOf({ id, name, update, written, error, interrupts }: ResultFact): JsonObject {
-  if (error !== undefined) return { id, name, error: errorText(error), interrupts };
-  return { id, name, result: written ?? update ?? null, interrupts };
+  const result = error === undefined ? (written ?? update ?? EMPTY_OBJECT) : EMPTY_OBJECT;
+  return { id, name, result, interrupts, error: error === undefined ? null : errorText(error) };
 }
 
 export const tasksModeTask: EventRenderer<"task"> = {

@@ -18,6 +18,7 @@ export function factSize(fact: Fact, values: JsonObject | undefined): number {
       return OBJECT_BYTES + fact.text.length;
     case "custom":
     case "event":
+    case "tool":
       return OBJECT_BYTES + fact.json.length;
     case "log":
       return 2 * OBJECT_BYTES + fact.message.length + (fact.stack?.length ?? 0) + size(fact.fields, DEPTH);

@@ -83,6 +83,7 @@ const REMEMBERS: Readonly<Record<StreamMode, boolean>> = {
   tasks: true,
   checkpoints: false,
   events: true,
+  tools: false,
   logs: false,
 };
 

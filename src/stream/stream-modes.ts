@@ -126,6 +126,13 @@ const table: ModeTable = {
     },
   },
   event: { events: graphReportedEvent },
+  tool: {
+    tools: {
+      put(fact, id, context) {
+        if (isShown(fact.ns, context)) context.put(id, eventName("tools", fact.ns), fact.json);
+      },
+    },
+  },
   log: {
     logs: {
       put({ ns, at, task, node, level, message, fields, stack, try: tried }, id, context) {

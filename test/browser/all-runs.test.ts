@@ -56,6 +56,28 @@ const OVERLAPS = `[...document.querySelectorAll(".all-runs tbody tr")].flatMap((
   );
 })`;
 
+describe.skipIf(isMissing)("an address of the list of runs", { timeout: 60_000 }, () => {
+  test("names what it filters by, also if that was deleted", async () => {
+    const { url } = await serve();
+    const { page } = await opened(await browser(), `${url}/#/runs?graph=gone&from=cron:gone&since=never`);
+    await page.getByText("No matching runs").waitFor();
+    await page.getByLabel("Graph").getByRole("option", { name: "agent" }).waitFor({ state: "attached" });
+    expect(await page.getByLabel("Graph").inputValue()).toBe("gone");
+    expect(await page.getByLabel("Started from").inputValue()).toBe("cron:gone");
+    await page.getByLabel("Graph").selectOption("");
+    await expect.poll(() => page.url()).not.toContain("graph=");
+  });
+
+  test("with a page that does not exist says so, and leads to the first one", async () => {
+    const { url } = await serve();
+    const { page } = await opened(await browser(), `${url}/#/runs?graph=agent&cursor=1e9!`);
+    await page.getByText("The address names no page of this list.").waitFor();
+    await page.getByRole("link", { name: "First page" }).click();
+    await page.getByText("No matching runs").waitFor();
+    expect(page.url()).toMatch(/#\/runs\?graph=agent$/);
+  });
+});
+
 describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeout: 60_000 }, () => {
   test("a filter stays in the address; failed runs are started again, deleted, and told about", async () => {
     const { work, mend } = fragile();
@@ -318,7 +340,9 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     await page.getByRole("button", { name: "Run again" }).click();
     const dialog = page.getByRole("dialog", { name: "Run 1 run again?" });
     await dialog
-      .getByText("In 1 thread, new runs are queued: each drops a question that the run before it asks.")
+      .getByText(
+        "In 1 thread, new runs are queued. A queued run drops each question that the run before it asks.",
+      )
       .waitFor();
     expect(await (await fetch(runs)).json()).toHaveLength(2);
     await dialog.getByRole("button", { name: "Run again" }).click();

@@ -88,6 +88,31 @@ describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () 
     expect(wrong).toEqual([]);
   });
 
+  test("a text as JSON that is none is said to be kept and not sent while another way to answer is chosen, until it is discarded", async () => {
+    const { page, answers } = await asked("form");
+    await button(page, "JSON").click();
+    const json = page.getByLabel("Answer, as JSON");
+    await json.fill('{"ok": tru');
+    await button(page, "Form").click();
+    const note = page.getByText("The text that you typed as JSON is not valid. It is kept, but not sent");
+    await note.waitFor();
+    await button(page, "Back to the JSON text").click();
+    expect(await json.inputValue()).toBe('{"ok": tru');
+    await expect.poll(() => json.evaluate((field) => field.matches(":focus"))).toBe(true);
+    expect(await note.count()).toBe(0);
+    await button(page, "Form").click();
+    await button(page, "Discard the JSON text").click();
+    await expect.poll(() => note.count()).toBe(0);
+    await button(page, "JSON").click();
+    expect(await json.inputValue()).toBe("");
+    await button(page, "Form").click();
+    expect(await note.count()).toBe(0);
+    await page.getByRole("radio", { name: "yes" }).check();
+    await page.getByLabel("note").fill("done");
+    await button(page, "Send answer").click();
+    await expect.poll(answers).toEqual([{ ok: true, count: 1, note: "done" }]);
+  });
+
   test("an answer stays in its form while the run that it was sent with is at work, and is refused", async () => {
     let go = () => {};
     const gone = new Promise<void>((resolve) => (go = resolve));
@@ -354,6 +379,48 @@ describe.skipIf(isMissing)("Markdown in a real browser", { timeout: 60_000 }, ()
     await page.getByRole("button", { name: "Send answer" }).click();
     await expect.poll(answers).toEqual(["Tom"]);
     expect(wrong).toEqual([]);
+  });
+
+  test("an answer stays in its form when another person's answer brings the next question before the refusal arrives", async () => {
+    const steps = graph({
+      state: { answers: list<unknown>() },
+      nodes: {
+        first: async (_, ctx) => ({ answers: [await ctx.interrupt("What is its name?")] }),
+        second: async (_, ctx) => ({ answers: [await ctx.interrupt("Which colour?")] }),
+      },
+      edges: { start: "first", first: "second" },
+    });
+    const { url } = await serve({ graphs: { steps } });
+    const thread = await newThread(url);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "steps", input: {} });
+    const { page } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    const field = page.locator(".question").getByRole("textbox", { name: "Answer" });
+    await field.fill("Tom");
+    await page.route(
+      "**/runs",
+      async (route) => {
+        const isNextRead = page.waitForResponse(
+          async (response) =>
+            response.url().includes(`${thread}/state`) && (await response.text()).includes("Which colour?"),
+        );
+        const command = { resume: "Ann" };
+        await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "steps", command });
+        const response = await route.fetch();
+        await isNextRead;
+        await page.evaluate(
+          "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))",
+        );
+        await route.fulfill({ response });
+      },
+      { times: 1 },
+    );
+    await button(page, "Send answer").click();
+    const note = page.locator(".composer").getByRole("alert");
+    await expect.poll(() => note.innerText()).toContain("Somebody else has already answered this question");
+    expect(await field.inputValue()).toBe("Tom");
+    await note.getByRole("button", { name: "Discard my answer" }).click();
+    await page.locator(".question").getByText("Which colour?").waitFor();
+    expect(await field.inputValue()).toBe("");
   });
 
   test("the next question keeps what was entered before the page knows that the answer was accepted", async () => {

@@ -109,6 +109,48 @@ describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_00
     expect(wrong).toEqual([]);
   });
 
+  test("is run now as it is stored, not as the page has read it; one that was deleted meanwhile is said to be", async () => {
+    const { url } = await serve({ graphs: { work } });
+    const { cron_id } = await postJson<{ cron_id: string }>(`${url}/runs/crons`, {
+      assistant_id: "work",
+      schedule: "0 9 * * *",
+      input: { name: "old" },
+    });
+    const context = await browser();
+    const { page } = await opened(context, `${url}/#/crons`);
+    const runNow = page.getByRole("button", { name: "Run now" });
+    await runNow.waitFor();
+    const polls = await heldBack(context, "**/runs/crons/search");
+    await fetch(`${url}/runs/crons/${cron_id}`, {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ input: { name: "new" } }),
+    });
+    await runNow.click();
+    await page.getByText("Run started.").waitFor();
+    const [found] = await postJson<readonly { thread_id: string; run_id: string }[]>(
+      `${url}/runs/search`,
+      {},
+    );
+    const run = await (await get(`${url}/threads/${found?.thread_id}/runs/${found?.run_id}`)).json();
+    expect(run).toMatchObject({ kwargs: { input: { name: "new" } } });
+    await fetch(`${url}/runs/crons/${cron_id}`, { method: "DELETE" });
+    await runNow.click();
+    await page.getByText("Cron not found").waitFor();
+    polls.pass();
+    await page.getByText("No crons yet").waitFor();
+  });
+
+  test("a page of an address that is beyond the last one says so, and leads to the first one", async () => {
+    const { url } = await serve({ graphs: { work } });
+    await postJson(`${url}/runs/crons`, { assistant_id: "work", schedule: "0 9 * * *", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/crons?page=1e9`);
+    await page.getByText("No more crons").waitFor();
+    await page.getByRole("link", { name: "First page" }).click();
+    await page.getByText("0 9 * * *").waitFor();
+    expect(wrong).toEqual([]);
+  });
+
   test("a cron whose runs are deleted at their end shows how the last one ended", async () => {
     const { url } = await serve({ graphs: { work }, clock: shortlyBeforeAMinute(500) });
     const cron = { assistant_id: "work", schedule: "* * * * *", input: { name: "bad" } };

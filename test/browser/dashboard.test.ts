@@ -182,25 +182,25 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     const runs = `${app.url}/threads/${thread}/runs`;
     await post(`${runs}/wait`, { assistant_id: "approval", input: { topic: "tea" } });
     const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}?tab=history`);
-    await page.waitForSelector('.moment h3:has-text("Checkpoint, API step 1 (loop)")');
+    await page.waitForSelector('.moment h3:has-text("Checkpoint, after superstep 1")');
     expect(await page.innerText(".diff ins")).toContain('"draft": "Draft 1: tea"');
     await page.focus('input[type="range"]');
     await page.keyboard.press("ArrowLeft");
-    await page.waitForSelector('.moment h3:has-text("Checkpoint, API step 0 (loop) → write")');
+    await page.waitForSelector('.moment h3:has-text("Checkpoint, start of the run → write")');
     expect(page.url()).toContain("at=");
 
     await page.click('button:has-text("Edit state")');
     await page.fill("#edit-values", '{"topic": "coffee"}');
     await page.fill("#edit-node", "__start__");
     await page.click('dialog button:has-text("Save")');
-    await page.waitForSelector('.moment h3:has-text("Checkpoint, API step 1 (update)")');
+    await page.waitForSelector('.moment h3:has-text("Checkpoint, update")');
     expect(await page.innerText(".diff ins")).toContain('"topic": "coffee"');
     // The abandoned branch has a slider of its own.
     expect(await page.innerText(".travel > .dim")).toBe("3 of 3");
     await page.getByLabel("Branch").selectOption({ index: 1 });
-    await page.waitForSelector('.moment h3:has-text("Checkpoint, API step 1 (loop)")');
+    await page.waitForSelector('.moment h3:has-text("Checkpoint, after superstep 1")');
     await page.getByLabel("Branch").selectOption({ index: 0 });
-    await page.waitForSelector('.moment h3:has-text("Checkpoint, API step 1 (update)")');
+    await page.waitForSelector('.moment h3:has-text("Checkpoint, update")');
     await page.click('button:has-text("Run from this state")');
     await page.waitForSelector('.question:has-text("coffee")');
 

@@ -1,3 +1,6 @@
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { JsonSchema } from "../../src/dashboard/api/records.ts";
@@ -278,6 +281,54 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await start.click();
     await page.waitForSelector(`.state:has-text('9007199254740991 and {"sum":"9007199254740993"}')`);
     expect(wrong).toEqual([]);
+  });
+
+  test("show a value of another type than the schema's as JSON, and leave it as it is until it is changed", async () => {
+    const described = (topic: z.ZodType) =>
+      graph({
+        state: {
+          topic: topic.optional(),
+          pieces: z.union([z.literal("few"), z.number()]).optional(),
+          note: z.string().optional(),
+        },
+        nodes: { stay: async () => ({}) },
+        edges: { start: "stay" },
+      });
+    const data = await mkdtemp(join(tmpdir(), "heddle-"));
+    const before = await serve({ graphs: { desk: described(z.any()) }, data });
+    const thread = await newThread(before.url);
+    const input = { topic: { a: ["x"] }, note: "kept" };
+    await postJson(`${before.url}/threads/${thread}/runs/wait`, { assistant_id: "desk", input });
+    await before.close();
+    const { url } = await serve({ graphs: { desk: described(z.string()) }, data });
+    const { page } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
+    await page.getByRole("button", { name: "Edit state" }).click();
+    const dialog = page.getByRole("dialog");
+    const topic = dialog.getByRole("textbox", { name: "topic" });
+    expect(JSON.parse(await topic.inputValue())).toEqual({ a: ["x"] });
+    await dialog.getByText("The value is not a string, so it is shown as JSON.").waitFor();
+    await dialog.getByLabel("note").fill("changed");
+    await dialog.getByText("Changes note").waitFor();
+    await topic.fill('"tea"');
+    await dialog.getByText("Changes topic, note").waitFor();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const state = (await (await get(`${url}/threads/${thread}/state`)).json()) as { values: unknown };
+    expect(state.values).toMatchObject({ topic: "tea", note: "changed" });
+  });
+
+  test("show what was typed as JSON and no field can show as JSON in that field", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const { page } = await opened(await browser(), `${url}/#/new?graph=order`);
+    await page.getByRole("button", { name: "JSON", exact: true }).click();
+    await page.getByLabel("Input, as JSON").fill('{"pieces": "three"}');
+    await page.getByRole("button", { name: "JSON", exact: true }).click();
+    const pieces = page.getByLabel("pieces");
+    expect(await pieces.inputValue()).toBe('"three"');
+    await expect.poll(() => page.getByRole("alert").count()).toBe(1);
+    await pieces.fill("3");
+    await expect.poll(() => page.getByRole("alert").count()).toBe(0);
+    expect(await pieces.inputValue()).toBe("3");
   });
 
   test("compare a changed state a moment after the last key press", async () => {

@@ -42,6 +42,23 @@ async function cpuOf(page: Page): Promise<() => Promise<number>> {
   return async () => (await read()) - before;
 }
 
+/** Code for the browser: sorts texts of an element by their places, from left to right. */
+const SEEN_ORDER = `(element, texts) => {
+  const placeOf = (text) => {
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode() !== null) {
+      const at = walker.currentNode.textContent.indexOf(text);
+      if (at < 0) continue;
+      const range = document.createRange();
+      range.setStart(walker.currentNode, at);
+      range.setEnd(walker.currentNode, at + text.length);
+      return range.getBoundingClientRect().left;
+    }
+    return -1;
+  };
+  return texts.map((text) => [text, placeOf(text)]).sort(([, a], [, b]) => a - b).map(([text]) => text);
+}`;
+
 const isAlive = (page: Page) => page.locator(".bubble").count();
 
 describe.skipIf(isMissing)("what others wrote does not break the dashboard", { timeout: 60_000 }, () => {
@@ -118,6 +135,45 @@ describe.skipIf(isMissing)("what others wrote does not break the dashboard", { t
     await postJson(`${url}/threads/${thread}/state`, { values: { note: "shift 1" }, as_node: "stay" });
     await page.getByText("No difference.").waitFor({ timeout: 20_000 });
     expect(wrong).toEqual([]);
+  });
+
+  test("a text that turns the direction reorders nothing beside it", async () => {
+    const { url } = await serve({ graphs: { kept } });
+    const turned = "abc\u202Edef";
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, {
+      metadata: { title: turned, "te\u202Eam": turned, zone: "north" },
+    });
+    await postJson(`${url}/threads/${thread_id}/runs/wait`, {
+      assistant_id: "kept",
+      input: { note: turned },
+      interrupt_before: ["stay"],
+    });
+    const { assistant_id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, {
+      graph_id: "kept",
+      name: turned,
+    });
+    const { page } = await opened(await browser(), `${url}/#/threads/${thread_id}`);
+    const seen = (selector: string, texts: readonly string[]) =>
+      page.evaluate<unknown>(
+        `(${SEEN_ORDER})(document.querySelector('${selector}'), ${JSON.stringify(texts)})`,
+      );
+    const inOrder = async (selector: string, ...texts: readonly string[]) =>
+      expect.poll(() => seen(selector, texts)).toEqual(texts);
+    await page.locator(".head .status").waitFor();
+    await inOrder(".head h2", "abc", "paused");
+    await inOrder(".head .metadata", "te", "zone", "north");
+    await page.locator(".thread .what").first().waitFor();
+    await inOrder(".thread", "zone", "north");
+    await page.goto(`${url}/#/inbox`);
+    await page.locator(".from").waitFor();
+    await inOrder(".from", "abc", "kept", "thread");
+    await page.goto(`${url}/#/assistants`);
+    await page.locator("aside a", { hasText: "def" }).waitFor();
+    await inOrder(`aside a[href$="${assistant_id}"]`, "abc", "def", "(kept");
+    await page.goto(`${url}/#/new`);
+    await expect
+      .poll(() => page.getByLabel("Assistant").locator("option").allTextContents())
+      .toContainEqual(expect.stringMatching(/^abcdef \(kept/));
   });
 
   test("ids of the address are looked at before they are asked for", async () => {

@@ -1,5 +1,5 @@
 import { Annotation, interrupt, START, StateGraph } from "@langchain/langgraph";
-import type { Page, Response } from "playwright-core";
+import type { Page, Response, Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, value } from "../../src/index.ts";
@@ -60,6 +60,8 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     expect(await page.innerText("h1")).toBe("Inbox 1");
     await page.getByRole("link", { name: "First page" }).click();
     await expect.poll(() => questions(page)).toEqual(["Send tea?"]);
+    await page.goto(`${url}/#/inbox?page=1e15`);
+    await page.getByText("No more questions").waitFor();
     expect(wrong).toEqual([]);
   });
 
@@ -275,6 +277,42 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     expect(await send(bob.page).isDisabled()).toBe(true);
     expect(await valuesOf(tea)).toMatchObject({ answers: [{ ok: true }] });
     expect(ann.wrong).toEqual([]);
+  });
+
+  test("says whether an answer was stored whose response was lost, as soon as the server responds", async () => {
+    const { url, ask, valuesOf } = await started();
+    const thread = await ask("native", "tea");
+    const { page } = await opened(await browser(), `${url}/#/inbox`);
+    const yes = page.getByRole("radio", { name: "yes" });
+    const alert = page.getByRole("alert");
+    await yes.check();
+    // The request does not reach the server, and neither does the read of what became of it.
+    await page.route("**/runs", (route) => route.abort(), { times: 1 });
+    const reads = latch();
+    await page.route("**/runs?*limit=20*", async (route) => {
+      await reads.passed;
+      await route.continue();
+    });
+    await send(page).click();
+    await alert.getByText("It is not known yet whether the answer was stored.").waitFor();
+    reads.pass();
+    await alert.getByText("the answer was not stored: the question is still pending").waitFor();
+    expect(await valuesOf(thread)).toMatchObject({ answers: [] });
+    // The answer is still unsent.
+    await page.getByRole("link", { name: "Threads", exact: true }).click();
+    await page.getByRole("dialog").getByText("Leave without sending?").waitFor();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    // The request reaches the server, and its response gets lost.
+    const loseResponse = async (route: Route) => {
+      await route.fetch();
+      await route.abort();
+    };
+    await page.route("**/runs", loseResponse, { times: 1 });
+    await send(page).click();
+    await alert.getByText("The answer was stored. Only the server's response was lost.").waitFor();
+    await expect.poll(() => valuesOf(thread)).toMatchObject({ answers: [{ ok: true }] });
+    await page.getByRole("button", { name: "Next question" }).click();
+    await expect.poll(() => questions(page)).toEqual(["Send tea again?"]);
   });
 
   test("a question that somebody else answers while its form is open stays there, and says so", async () => {

@@ -7,6 +7,7 @@ import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
+import { talker } from "./talker.ts";
 
 describe("what a page keeps of a long thread", () => {
   test("is a bounded part of its events, however large each is", () => {
@@ -89,6 +90,44 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
     expect(await drawn(page)).toBeLessThan(60);
     expect(wrong).toEqual([]);
+  });
+
+  test("is not taken back to its end by an update in the frame in which one scrolls away, before the page gets the event", async () => {
+    const { talking, say, end } = talker(["first ", "second ", "third "]);
+    const { url } = await serve({ graphs: { lines, talking } });
+    const thread = await newThread(url);
+    const input = {
+      messages: Array.from({ length: 200 }, (_, i) => ({ role: "user", content: `number ${i}` })),
+    };
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "lines", input });
+    const context = await browser();
+    // When a message with this text arrives, the view is scrolled right before the page shows it.
+    await context.addInitScript(`
+      window.WebSocket = class extends WebSocket {
+        constructor(...given) {
+          super(...given);
+          this.addEventListener("message", ({ data }) => {
+            if (String(data).includes("second "))
+              requestAnimationFrame(() => { document.querySelector(".flow").scrollTop -= 700; });
+          });
+        }
+      };
+    `);
+    const { page } = await opened(context, `${url}/#/threads/${thread}`);
+    await page.getByText("Answer to number 199").waitFor();
+    await postJson(`${url}/threads/${thread}/runs`, { assistant_id: "talking", input: {} });
+    say("first ");
+    await page.locator(".coming").getByText("first").waitFor();
+    await expect.poll(() => distanceToEnd(page)).toBeLessThan(5);
+    say("second ");
+    await page.locator(".coming").getByText("first second").waitFor({ state: "attached" });
+    expect(await distanceToEnd(page)).toBeGreaterThan(600);
+    say("third ");
+    await page.locator(".coming").getByText("first second third").waitFor({ state: "attached" });
+    expect(await distanceToEnd(page)).toBeGreaterThan(600);
+    end();
+    await page.locator("ol.coming").waitFor({ state: "detached" });
+    expect(await distanceToEnd(page)).toBeGreaterThan(600);
   });
 
   /** The text and the distance from the top of the first message that is wholly visible. */

@@ -495,6 +495,9 @@ describe.skipIf(isMissing)("a machine with schemas, in a real browser", { timeou
     await buttons.getByText("PAY").click();
     await form.waitFor();
     expect(await buttons.getByText("PAY").getAttribute("aria-expanded")).toBe("true");
+    await expect
+      .poll(() => form.getByLabel("amount").evaluate((field) => field.matches(":focus")))
+      .toBe(true);
     expect(await form.locator("label").allInnerTexts()).toEqual([
       "amount (required)",
       "method (required)",
@@ -532,6 +535,23 @@ describe.skipIf(isMissing)("a machine with schemas, in a real browser", { timeou
     await buttons.getByText("CANCEL").click();
     await expect.poll(values).toMatchObject({ __state__: "gone" });
     expect(wrong).toEqual([]);
+  });
+
+  test("says that a text as JSON that is none is kept and not sent while an event is chosen", async () => {
+    const { page } = await shopping();
+    await page.getByRole("button", { name: "JSON", exact: true }).click();
+    const json = page.getByLabel("Answer, as JSON");
+    await json.fill('{"type": "CANC');
+    await page.getByRole("button", { name: "Event", exact: true }).click();
+    const note = page.getByText("The text that you typed as JSON is not valid. It is kept, but not sent");
+    await note.waitFor();
+    await page.getByRole("button", { name: "Back to the JSON text" }).click();
+    expect(await json.inputValue()).toBe('{"type": "CANC');
+    await page.getByRole("button", { name: "Event", exact: true }).click();
+    await page.getByRole("button", { name: "Discard the JSON text" }).click();
+    await expect.poll(() => note.count()).toBe(0);
+    await page.getByRole("button", { name: "JSON", exact: true }).click();
+    expect(await json.inputValue()).toBe("");
   });
 
   test("has the form in the inbox too", async () => {

@@ -40,6 +40,17 @@ describe.skipIf(isMissing)("the dashboard in a small window", { timeout: 60_000 
     expect(wrong).toEqual([]);
   });
 
+  test("an assistant with a long name leaves the form for a new thread within the window", async () => {
+    const { url } = await serve({ graphs: { work } });
+    await postJson(`${url}/assistants`, { graph_id: "work", name: "long name ".repeat(12).trim() });
+    const { page } = await opened(await browser(), `${url}/#/new`);
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.getByRole("combobox", { name: "Assistant" }).waitFor();
+    expect(await overflow(page)).toBe(0);
+    const start = await page.getByRole("button", { name: "Start", exact: true }).boundingBox();
+    expect((start?.x ?? 0) + (start?.width ?? Infinity)).toBeLessThanOrEqual(390);
+  });
+
   test("the result of a bulk action stays on one line, below the ids of its run", async () => {
     const { url } = await serve({ graphs: { work } });
     const thread = await newThread(url);

@@ -38,3 +38,51 @@ describe.skipIf(isMissing)("a run whose events are no longer kept", () => {
     expect(wrong).toEqual([]);
   });
 });
+
+const twoSteps = graph({
+  state: { log: list<string>() },
+  nodes: { warp: async () => ({ log: ["warp"] }), weft: async () => ({ log: ["weft"] }) },
+  edges: { start: "warp", warp: "weft" },
+});
+
+describe.skipIf(isMissing)("the history of a thread with several runs", () => {
+  test("names a state after the superstep with the number that the page of its run shows", async () => {
+    const { url } = await serve({ graphs: { twoSteps } });
+    const thread = await newThread(url);
+    const body = { assistant_id: "twoSteps", input: {} };
+    await post(`${url}/threads/${thread}/runs/wait`, body);
+    await post(`${url}/threads/${thread}/runs/wait`, { ...body, interrupt_before: ["weft"] });
+    await post(`${url}/threads/${thread}/state`, { values: { log: ["edited"] } });
+    await post(`${url}/threads/${thread}/runs/wait`, { ...body, input: null });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
+    const heading = page.locator(".moment h3");
+    const names: string[] = [];
+    const earlier = page.getByRole("button", { name: "Earlier" });
+    const position = page.locator(".travel > .dim");
+    await position.waitFor();
+    const count = Number((await position.innerText()).split(" of ")[1]);
+    for (let at = count; at > 0; at--) {
+      await expect.poll(() => position.innerText()).toBe(`${at} of ${count}`);
+      names.push((await heading.innerText()).replace("Checkpoint, ", ""));
+      if (at > 1) await earlier.click();
+    }
+    expect(names).toEqual([
+      "after superstep 1",
+      "update → weft",
+      "after superstep 1 → weft",
+      "start of the run → warp",
+      "input → __start__",
+      "after superstep 2",
+      "after superstep 1 → weft",
+      "start of the run → warp",
+      "input → __start__",
+    ]);
+    for (let at = 1; at < 4; at++) await page.getByRole("button", { name: "Later", exact: true }).click();
+    await expect.poll(() => heading.innerText()).toBe("Checkpoint, after superstep 2");
+    await page.getByRole("link", { name: /^run …/ }).click();
+    await page.getByRole("complementary", { name: "Superstep 2" }).waitFor();
+    await page.goBack();
+    await expect.poll(() => heading.innerText()).toBe("Checkpoint, after superstep 2");
+    expect(wrong).toEqual([]);
+  });
+});

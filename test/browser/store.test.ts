@@ -36,6 +36,21 @@ const search = async (page: Page, text: string) => {
 };
 
 describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_000 }, () => {
+  test("a page of an address that is beyond the last one says so, and leads to the first one", async () => {
+    const { url } = await serve();
+    await storeAt(url).put(["docs"], "intro", { text: "on tea" });
+    const { page, wrong } = await opened(await browser(), `${url}/#/store?ns=docs&page=1e9`);
+    await page.getByText("No more items").waitFor();
+    await page.getByRole("link", { name: "First page" }).click();
+    await expect.poll(() => keys(page)).toEqual(["intro"]);
+    expect(page.url()).toContain("ns=docs");
+    for (const name of ["-1", "x", "-Infinity"]) {
+      await page.goto(`${url}/#/store?page=${name}`);
+      await expect.poll(() => keys(page)).toEqual(["intro"]);
+    }
+    expect(wrong).toEqual([]);
+  });
+
   test("namespaces are a tree, items are found by words and by members, and the address keeps both", async () => {
     const { url } = await serve();
     const store = storeAt(url);

@@ -116,7 +116,7 @@ describe.skipIf(isMissing)("the runs of a thread in a real browser", { timeout: 
         `${url}/#/threads/${thread}${tab ?? `/runs/${first}`}`,
       );
       const notice = page.locator(".notice", {
-        hasText: "New run queued. If the run in progress asks a question, the new run drops it.",
+        hasText: "New run queued. A queued run drops each question that the run before it asks.",
       });
       await page.getByRole("button", { name: "Run again" }).last().click();
       await notice.waitFor();

@@ -203,6 +203,17 @@ describe.skipIf(isMissing)("unsaved input, in a real browser", { timeout: 60_000
     expect(wrong).toEqual([]);
   });
 
+  test("of an answer that could not be sent asks too", async () => {
+    const { page } = await openedQuestion();
+    await answer(page).fill("Tom");
+    await page.route("**/runs", (route) => route.abort());
+    await page.getByRole("button", { name: "Send answer" }).click();
+    await page.getByText("The server cannot be reached.").waitFor();
+    await page.getByRole("link", { name: "System", exact: true }).click();
+    await confirmation(page).waitFor();
+    expect(await answer(page).inputValue()).toBe("Tom");
+  });
+
   test("of an edited state asks at the browser's Back", async () => {
     const { page, wrong } = await openedQuestion();
     await page.click('.tabs a:has-text("History")');

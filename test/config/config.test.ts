@@ -29,6 +29,34 @@ describe("a configuration file", () => {
     });
   });
 
+  test("a graph's description is that of its default assistant, and must be a text", () => {
+    const described = { path: "./agent.ts", description: "answers" };
+    const variables = { LANGGRAPH_CONFIG: JSON.stringify({ agent: { context: { tone: "dry" } } }) };
+    const path = write("described.json", { graphs: { agent: described, plain: "./agent.ts" } });
+    expect(readConfig(path, {}).assistants).toEqual({ agent: { description: "answers" } });
+    expect(readConfig(path, variables).assistants).toEqual({
+      agent: { config: {}, context: { tone: "dry" }, description: "answers" },
+    });
+    const wrong = write("wrong.json", { graphs: { agent: { ...described, description: 1 } } });
+    expect(() => readConfig(wrong, {})).toThrow("graphs.agent.description must be a text");
+  });
+
+  test("variables that env lists and that are not set are noted", () => {
+    const path = write("listed.json", { graphs: {}, env: ["A", "B", "C", "D"] });
+    expect(readConfig(path, { A: "1", B: "" }).notes).toEqual([
+      'env lists variables that are not set: "C", "D"',
+    ]);
+    expect(readConfig(path, { A: "1", B: "2", C: "3", D: "4" }).notes).toEqual([]);
+  });
+
+  test("a file of ui that is missing is noted, with its field", () => {
+    write("card.tsx", "export default {};");
+    const path = write("ui.json", { graphs: {}, ui: { a: "./card.tsx", b: "./card", c: "./gone.tsx" } });
+    expect(readConfig(path, {}).notes).toEqual([
+      `ui.c names "./gone.tsx", but there is no file ${join(home, "gone.tsx")}`,
+    ]);
+  });
+
   test("the time in which types are read is a variable of it, or of the environment", () => {
     const name = "LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS";
     const path = write("timeout.json", { graphs: {}, env: { [name]: "5000" } });

@@ -39,6 +39,12 @@ describe("heddle prove", () => {
     await expect(proved("./none.ts", "never open")).rejects.toThrow(/there is no file .*none\.ts$/);
   });
 
+  test("of several versions of a machine, it is the newest one", async () => {
+    const file = "./test/fixtures/machines/versions.ts";
+    expect(await proved(file, "reachable sent")).toMatchObject({ code: 0 });
+    expect(await proved(`${file}:default`, "never sent without SEND")).toMatchObject({ code: 0 });
+  });
+
   test("--draw writes a flowchart", async () => {
     const file = join(await newDirectory(), "door.mmd");
     await proved(`${several}:door`, "reachable open", "--draw", file);

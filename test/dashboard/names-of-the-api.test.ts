@@ -11,6 +11,7 @@ const NOT_REQUESTED: Partial<Record<StreamMode, string>> = {
   messages: "tokens are in messages-tuple",
   tasks: "in debug",
   checkpoints: "in debug",
+  tools: "the calls of tools are in the messages",
   events: "nothing is shown that the other modes do not have",
 };
 

@@ -10,11 +10,16 @@ import { directory, serve } from "./support/server.ts";
 const [, connect] = lines[0] as (typeof lines)[number];
 
 /** A server whose configuration file sets `LANGGRAPH_CONFIG`, with a graph that stores its configuration. */
-async function start(defaults: JsonObject, outside: { readonly [name: string]: string } = {}, data?: string) {
+async function start(
+  defaults: JsonObject,
+  outside: { readonly [name: string]: string } = {},
+  data?: string,
+  graphs: JsonObject = {},
+) {
   const home = await directory();
   const path = join(home, "langgraph.json");
   const env = { LANGGRAPH_CONFIG: JSON.stringify(defaults) };
-  writeFileSync(path, JSON.stringify({ graphs: {}, env }));
+  writeFileSync(path, JSON.stringify({ graphs, env }));
   const config = readConfig(path, outside);
   const told = graph({
     state: { seen: value<JsonObject>({}) },
@@ -66,4 +71,28 @@ test("the environment wins over the file's env, and a graph that is not there is
   const { seen, config } = await start(defaults, outside);
   expect(await seen("told")).toEqual({ context: { tone: "warm" } });
   expect(config.notes).toContain('LANGGRAPH_CONFIG: there is no graph "gone"');
+});
+
+test("the description of a graph in the file is that of its default assistant, until a client changes it", async () => {
+  const path = join(await directory(), "told.mjs");
+  const index = JSON.stringify(join(import.meta.dirname, "../../src/index.ts"));
+  writeFileSync(
+    path,
+    `import { graph } from ${index};
+     export default graph({ state: {}, nodes: { a: async () => ({}) }, edges: { start: "a" } });`,
+  );
+  const graphs = { filed: { path, description: "Tells what it sees" } };
+  const data = await directory();
+  const { client, close } = await start({ filed: { context: { tone: "dry" } } }, {}, data, graphs);
+  expect(await client.assistants.get("filed")).toMatchObject({
+    description: "Tells what it sees",
+    context: { tone: "dry" },
+  });
+  const found = await client.assistants.search({ graphId: "filed" });
+  expect(found).toMatchObject([{ description: "Tells what it sees" }]);
+  expect(await client.assistants.get("plain")).toMatchObject({ description: null });
+  await client.assistants.update("filed", { description: "My own" });
+  await close();
+  const second = await start({}, {}, data, graphs);
+  expect(await second.client.assistants.get("filed")).toMatchObject({ description: "My own" });
 });

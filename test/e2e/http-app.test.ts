@@ -4,6 +4,7 @@ import { createConnection } from "node:net";
 import { join } from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
 import { Hono } from "hono";
+import { cors } from "hono/cors";
 import { AutoRouter } from "itty-router";
 import { describe, expect, test } from "vitest";
 import type { HttpApp } from "../../src/ports/http-app.ts";
@@ -106,6 +107,48 @@ describeOverEachTransport("a project's own application", (transport) => {
         { detail: expect.stringContaining("read already") as unknown },
       ]);
       expect(app.complaints).toEqual([]);
+    });
+
+    test("pages may read the headers that it exposes, and Heddle's own; whose pages is the configuration's", async () => {
+      const hono = new Hono();
+      hono.use(
+        "*",
+        cors({ origin: ["https://page.test", "https://app.test"], exposeHeaders: ["x-mine", "Location"] }),
+      );
+      hono.get("/own", (c) => c.text("", 200, { "x-mine": "1" }));
+      const app = await open(hono, { origins: ["https://page.test"] });
+      for (const path of ["/own", "/ok"]) {
+        // oxlint-disable-next-line no-await-in-loop -- one request after the other
+        const { headers } = await fetch(`${app.url}${path}`, { headers: { origin: "https://page.test" } });
+        expect(headers.get("access-control-allow-origin")).toBe("https://page.test");
+        expect(headers.get("access-control-expose-headers")?.split(", ")).toEqual([
+          "x-mine",
+          "Location",
+          "content-location",
+          "x-pagination-total",
+          "x-pagination-next",
+          "x-request-id",
+        ]);
+      }
+      const other = await fetch(`${app.url}/own`, { headers: { origin: "https://app.test" } });
+      expect(other.status).toBe(403);
+      const asked = { origin: "https://page.test", "access-control-request-method": "PUT" };
+      const preflight = await fetch(`${app.url}/own`, { method: "OPTIONS", headers: asked });
+      expect(preflight.headers.get("access-control-allow-methods")).toContain("PUT");
+    });
+
+    test("its own answer to unknown paths is not asked for, as Heddle's routes come after it", async () => {
+      const hono = new Hono();
+      hono.notFound((c) => c.json({ mine: true }, 404));
+      hono.get("/missing", (c) => c.notFound());
+      const app = await open(hono);
+      for (const path of ["/nowhere", "/missing"]) {
+        // oxlint-disable-next-line no-await-in-loop -- one request after the other
+        const none = await fetch(`${app.url}${path}`);
+        // oxlint-disable-next-line no-await-in-loop -- one request after the other
+        expect([none.status, await none.json()]).toMatchObject([404, { code: "route.not_found" }]);
+      }
+      expect((await fetch(`${app.url}/ok`)).status).toBe(200);
     });
 
     test("several cookies of a response arrive", async () => {

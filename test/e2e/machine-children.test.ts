@@ -348,8 +348,8 @@ describe("actors that talk to each other", () => {
       on: { "*": { actions: sendTo("echo", { type: "GO" }) } },
     });
     const { client, thread, send } = await begun(machine);
-    await send({ type: "GO" }).catch(() => undefined);
-    expect(JSON.stringify(await client.threads.get(thread))).toMatch(/does not come to rest: it took 10000/);
+    await expect(send({ type: "GO" })).rejects.toThrow(/does not come to rest: it took 10000/);
+    expect((await client.threads.get(thread)).status).toBe("interrupted");
   });
 
   test("are spawned in assign and in actions, at any depth, and stopped; the references in the context stay", async () => {

@@ -70,7 +70,7 @@ const examples: readonly Example[] = [
       ["FETCH", "failure"],
       ["RETRY", "success"],
     ],
-    values: { error: "offline", user: { name: "user 42" } },
+    values: { error: { name: "Error", message: "offline" }, user: { name: "user 42" } },
   },
   {
     graph: "reducing",

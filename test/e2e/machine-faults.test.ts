@@ -266,6 +266,19 @@ test.each([Number.MAX_VALUE, 8.64e15, 2 ** 31, -5, Number.NaN, Number.POSITIVE_I
   },
 );
 
+test.each([Number.POSITIVE_INFINITY, Number.NaN, "endless"])(
+  "an after of %s is refused where the file is loaded, with its place",
+  async (delay) => {
+    const machine = createMachine(
+      { id: "m", initial: "a", states: { a: { after: { [delay]: "b" } }, b: {} } },
+      { delays: { endless: Number.POSITIVE_INFINITY } },
+    );
+    await expect(serve({ graphs: { machine } as Graphs })).rejects.toThrow(
+      `#m.a.after has the delay ${delay}, which is no number of milliseconds`,
+    );
+  },
+);
+
 describe("a context", () => {
   test.each([
     ["a list", [1]],

@@ -660,6 +660,80 @@ describe("a migration to a state that invokes an actor", () => {
   });
 });
 
+describe("a migration to a state with timers", () => {
+  const second = setup({
+    types: { context: {} as { minutes: number; rings: number } },
+    delays: { later: ({ context }) => context.minutes * 60_000 },
+  }).createMachine({
+    id: "doc",
+    version: "2",
+    context: { minutes: 2, rings: 0 },
+    initial: "draft",
+    states: {
+      draft: {},
+      review: {
+        initial: "open",
+        after: { later: "late", 60_000: { actions: assign({ rings: ({ context }) => context.rings + 1 }) } },
+        states: { open: {} },
+        on: { OK: "sent" },
+      },
+      late: {},
+      sent: { type: "final" },
+    },
+  });
+  const migrate = () => ({ value: { review: "open" }, context: { minutes: 3, rings: 0 } });
+  const timersOf = (values: Values) =>
+    (values["__snapshot__"] as { timers: { name: string; due: number }[] }).timers;
+
+  test("sets them, from the time of the run that migrates", async () => {
+    const time = new ShiftedTime();
+    const data = await directory();
+    const { app, begun } = await serving(v1, data);
+    const { thread } = await begun();
+    await app.close();
+    const next = await serve({ graphs: { doc: { versions: [second], migrate } } as Graphs, data, ...time });
+    const client = connect(next.url);
+    time.advance(10 * 60_000);
+    const before = Date.now();
+    await client.runs.wait(thread, "doc", { input: null });
+    const values = async () => (await client.threads.get(thread)).values as Values;
+    const set = timersOf(await values()).map(({ name, due }) => [name, Math.floor((due - before) / 60_000)]);
+    expect(set.toSorted()).toEqual([
+      ["xstate.after.60000.doc.review", 11],
+      ["xstate.after.later.doc.review", 13],
+    ]);
+    expect((await client.threads.get(thread)).status).toBe("interrupted");
+    time.advance(61_000);
+    await expect.poll(async () => (await values())["rings"]).toBe(1);
+    time.advance(2 * 60_000);
+    await expect.poll(async () => (await values())["__state__"]).toBe("late");
+  });
+
+  test("leaves them to a state that an event leaves at once", async () => {
+    const { send } = await waitingIn1({ versions: [second], migrate });
+    const values = await send("OK");
+    expect([values["__state__"], timersOf(values)]).toEqual(["sent", []]);
+  });
+
+  test("keeps those that the state had before, with their deadlines", async () => {
+    const light = (version: string) =>
+      createMachine({
+        id: "light",
+        version,
+        initial: "green",
+        states: { green: { after: { 60_000: "red" }, on: { WAIT: {} } }, red: {} },
+      });
+    const data = await directory();
+    const first = await serving(light("1"), data);
+    const { thread, values } = await first.begun();
+    const set = timersOf(await values());
+    await first.app.close();
+    const second = await serving({ versions: [light("2")], migrate: (given: object) => given }, data);
+    await second.on(thread).wait({ input: null });
+    expect([set.length, timersOf(await second.on(thread).values())]).toEqual([1, set]);
+  });
+});
+
 describe("the versions of a graph", () => {
   test.each([
     [/versions is empty/, { versions: [] }],

@@ -588,6 +588,75 @@ test("the demo's order is approved, declined, and rejected", async () => {
   expect(paid).toMatchObject({ __state__: "paid", __output__: "Received: 20" });
 });
 
+describe("data that XState would take for a reference to an actor", () => {
+  const reference = { deep: [{ xstate$$type: 1, id: "worker" }] };
+  const reserved = expect.stringMatching(/"xstate\$\$type", which XState reserves/) as unknown;
+  const worker = fromPromise(async ({ input }: { input: unknown }) => input);
+  const holder = setup({
+    types: { context: {} as { held: unknown; child: unknown }, events: {} as { type: "SET"; data: unknown } },
+    actors: { worker, child: createMachine({}) },
+  }).createMachine({
+    context: ({ spawn }) => ({ held: null, child: spawn("child", { id: "child" }) }),
+    initial: "idle",
+    states: {
+      idle: { on: { SET: { actions: assign({ held: ({ event }) => event.data }) }, WORK: "working" } },
+      working: {
+        invoke: {
+          src: "worker",
+          input: { xstate$$type: 1, id: "child" },
+          onDone: "idle",
+          onError: {
+            target: "idle",
+            actions: assign({ held: ({ event }) => (event.error as Error).message }),
+          },
+        },
+      },
+    },
+  });
+
+  test("is refused as an input, in an event and in a change of the state, unless the actor is the machine's own", async () => {
+    const { url } = await serve({ graphs: { holder } });
+    const ask = async (path: string, body: object) => {
+      const response = await post(`${url}/threads/${path}`, body);
+      return [response.status, await response.json()] as const;
+    };
+    const thread = await newThread(url);
+    const started = { assistant_id: "holder" };
+    expect(await ask(`${thread}/runs/wait`, { ...started, input: reference })).toMatchObject([
+      422,
+      { errors: [{ at: "input", message: reserved }] },
+    ]);
+    const [, begun] = await ask(`${thread}/runs/wait`, { ...started, input: {} });
+    const child = { xstate$$type: 1, id: "child" };
+    expect(begun).toMatchObject({ held: null, child });
+    const event = { type: "SET", data: reference };
+    for (const [path, body] of [
+      ["events", event],
+      ["runs", { ...started, command: { resume: event } }],
+      ["state", { values: { held: reference } }],
+      ["runs", { ...started, command: { update: { held: reference } } }],
+    ] as const) {
+      // oxlint-disable-next-line no-await-in-loop -- a thread takes one at a time
+      const [status, refused] = await ask(`${thread}/${path}`, body);
+      expect([path, status]).toEqual([path, 422]);
+      expect(JSON.stringify(refused)).toMatch(/which XState reserves/);
+    }
+    const [changed] = await ask(`${thread}/state`, { values: { held: { ours: child } } });
+    expect(changed).toBe(200);
+    await ask(`${thread}/runs/wait`, { ...started, input: null });
+    expect(await (await get(`${url}/threads/${thread}/state`)).json()).toMatchObject({
+      values: { held: { ours: child }, child },
+    });
+  });
+
+  test("fails the promise actor that returns it", async () => {
+    const client = (lines[0] as (typeof lines)[number])[1]((await serve({ graphs: { holder } })).url);
+    const { thread_id } = await begin(client, "holder", {});
+    const ended = await wait(client, thread_id, "holder", { command: { resume: { type: "WORK" } } });
+    expect(ended["held"]).toEqual(reserved);
+  });
+});
+
 describe("the input of a machine", () => {
   const needy = setup({
     types: { context: {} as { name: string }, input: {} as { name: string } },

@@ -1,6 +1,7 @@
 import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
-import { graph, list, messages } from "../../src/index.ts";
+import { z } from "zod";
+import { graph, list, messages, runTools, tool } from "../../src/index.ts";
 import { chunkEnd, eventModes } from "../../src/model/run-event.ts";
 import { type StreamMode, streamModes } from "../../src/model/run.ts";
 import { DEFAULT_TENANT } from "../../src/model/thread.ts";
@@ -19,6 +20,13 @@ import { bytesOf, events, get, newThread, post, Reading, type Sent, TIME, UUID }
 import { served } from "../langgraph/support.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 
+const look = tool({
+  name: "look",
+  description: "Looks somewhere",
+  schema: z.object({ up: z.string() }),
+  run: ({ up }) => `saw ${up}`,
+});
+
 /** A run with output in every mode: a streamed message with a tool call, custom data, two parallel nodes. */
 const chatter = graph({
   state: { messages: messages(), log: list<string>() },
@@ -31,7 +39,9 @@ const chatter = graph({
       message.write("lo");
       message.toolCall({ name: "look", args: { up: "x" } });
       message.usage({ input_tokens: 1, output_tokens: 2, total_tokens: 3 });
-      return { messages: [message.end()], log: ["spoke"] };
+      const said = message.end();
+      await runTools([look], said, ctx);
+      return { messages: [said], log: ["spoke"] };
     },
     left: async () => ({ log: ["left"] }),
     right: async () => ({ log: ["right"], messages: [{ role: "ai", content: "whole", id: "w1" }] }),
@@ -71,6 +81,7 @@ const NAMES: { readonly [M in StreamMode]: readonly string[] } = {
   tasks: ["tasks"],
   checkpoints: ["checkpoints"],
   events: ["events"],
+  tools: ["tools"],
   logs: ["logs"],
 };
 
@@ -125,7 +136,10 @@ describe.each(lines)("stream modes over %s", (_, connect) => {
   };
 
   /** Modes in which all graphs have output. */
-  const shownModes = streamModes.filter((mode) => mode !== "logs" || !differs("log lines"));
+  const shownModes = streamModes.filter(
+    (mode) =>
+      !(mode === "logs" && differs("log lines")) && !(mode === "tools" && differs("the calls of tools")),
+  );
 
   test("all at once show what each shows alone, of the same run and of another one", async () => {
     const { client, read, server } = await start();
@@ -297,7 +311,7 @@ describe.each(lines)("stream modes over %s", (_, connect) => {
     expect(paused).toEqual([
       ["updates", { __interrupt__: interrupts }],
       ["values", { log: [], __interrupt__: interrupts }],
-      ["tasks", expect.objectContaining({ name: "ask", result: null, interrupts })],
+      ["tasks", expect.objectContaining({ name: "ask", result: {}, error: null, interrupts })],
       ["debug", expect.objectContaining({ type: "task_result", step: 1 })],
     ]);
   });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { graph, list, messages, value } from "../../src/index.ts";
+import { graph, list, messages, runTools, tool, value } from "../../src/index.ts";
 import { all, streamOf, transports } from "./support/protocol.ts";
+import { isHosted } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
 
 const state = { messages: messages(), log: list<string>() };
@@ -65,7 +66,30 @@ const failing = graph({
   edges: { start: "fail" },
 });
 
-const graphs = { talker: agent, approver: approval, outer, failing };
+const search = tool({
+  name: "search",
+  description: "Searches",
+  schema: z.object({ q: z.string() }),
+  async *run({ q }) {
+    yield "half";
+    return `found ${q}`;
+  },
+});
+/** Calls a tool, and runs it in the same node. */
+const busy = graph({
+  state,
+  nodes: {
+    work: async (_, ctx) => {
+      const message = ctx.message();
+      message.toolCall({ name: "search", args: { q: "x" }, id: "c1" });
+      const called = message.end();
+      return { messages: [called, ...(await runTools([search], called, ctx))] };
+    },
+  },
+  edges: { start: "work" },
+});
+
+const graphs = { talker: agent, approver: approval, outer, failing, busy };
 
 describe.each(transports)("threads.stream over %s", (transport) => {
   const start = async (assistant: string) => {
@@ -109,6 +133,25 @@ describe.each(transports)("threads.stream over %s", (transport) => {
     );
     expect(await found[0]?.output).toEqual({ found: 1 });
   });
+
+  test.skipIf(isHosted)(
+    "a tool that runs in the node of its call: its start, progress and end, once",
+    async () => {
+      const { thread } = await start("busy");
+      const subscription = await thread.subscribe({ channels: ["tools"] });
+      await thread.run.start({ input: {} });
+      await thread.output;
+      const got = (await all(subscription)).map(
+        (event) => (event as { params: { data: object } }).params.data,
+      );
+      expect(got).toMatchObject([
+        { event: "tool-started", tool_call_id: "c1", tool_name: "search" },
+        { event: "tool-output-delta", tool_call_id: "c1", delta: "half" },
+        { event: "tool-finished", tool_call_id: "c1", output: { content: "found x" } },
+      ]);
+      expect(got).toHaveLength(3);
+    },
+  );
 
   test("an interrupt, and the run that goes on with the answer", async () => {
     const { thread, client, threadId } = await start("approver");

@@ -101,6 +101,82 @@ describe("what became of a call", () => {
   });
 });
 
+test("the stream mode tools shows each call that runs: its start, and its end or its error", async () => {
+  const calls = asks(
+    { name: "add", args: { a: 1 } },
+    { name: "boom" },
+    { name: "add", args: {} },
+    { name: "none" },
+  );
+  const { facts } = await attempt((ctx) => runTools([add, boom], calls, ctx));
+  const shown = facts.map((fact) => (fact.t === "tool" ? [fact.ns, JSON.parse(fact.json) as unknown] : fact));
+  const [first, second] = [
+    { toolCallId: "c0", name: "add" },
+    { toolCallId: "c1", name: "boom" },
+  ];
+  // A tool that is not there has no events, and neither has one whose schema refuses the arguments.
+  expect(shown).toEqual([
+    ["", { event: "on_tool_start", ...first, input: '{"a":1}' }],
+    ["", { event: "on_tool_start", ...second, input: "{}" }],
+    ["", { event: "on_tool_error", ...second, error: { name: "RangeError", message: "no" } }],
+    ["", { event: "on_tool_end", ...first, output: expect.objectContaining({ content: "2" }) as unknown }],
+  ]);
+});
+
+test("a tool that is a generator reports its progress; its return value is its result", async () => {
+  const search = tool({
+    name: "search",
+    description: "Searches",
+    schema: z.object({}),
+    async *run() {
+      yield { found: 1 };
+      yield "half";
+      return "all of it";
+    },
+  });
+  const { facts, outcome } = await attempt((ctx) => runTools([search], asks({ name: "search" }), ctx));
+  expect(outcome).toMatchObject({ kind: "returned", value: [{ content: "all of it", status: "success" }] });
+  const shown = facts.map((fact) => (fact.t === "tool" ? (JSON.parse(fact.json) as unknown) : fact));
+  expect(shown).toMatchObject([
+    { event: "on_tool_start" },
+    { event: "on_tool_event", toolCallId: "c0", name: "search", data: { found: 1 } },
+    { event: "on_tool_event", data: "half" },
+    { event: "on_tool_end", output: { content: "all of it" } },
+  ]);
+});
+
+test("progress that cannot be stored fails the tool, and ends it", async () => {
+  let isEnded = false;
+  const search = tool({
+    name: "search",
+    description: "Searches",
+    schema: z.object({}),
+    async *run() {
+      try {
+        yield 1n;
+      } finally {
+        isEnded = true;
+      }
+    },
+  });
+  const { answers } = await ran((ctx) => runTools([search], asks({ name: "search" }), ctx));
+  expect(answers).toMatchObject([
+    { status: "error", content: expect.stringContaining("cannot be stored") as string },
+  ]);
+  expect(isEnded).toBe(true);
+});
+
+test("a tool that pauses the run has not ended", async () => {
+  const asking = tool({
+    name: "asking",
+    description: "Asks",
+    schema: z.object({}),
+    run: (_, ctx) => ctx.interrupt("sure?"),
+  });
+  const { facts } = await attempt((ctx) => runTools([asking], asks({ name: "asking" }), ctx));
+  expect(facts).toHaveLength(1);
+});
+
 test("of a list: the last ai message's calls that have no answer yet", async () => {
   const before = asks({ name: "add", args: { a: 0 } });
   const last = asks({ name: "add", args: { a: 1 }, id: "x" }, { name: "add", args: { a: 2 }, id: "y" });

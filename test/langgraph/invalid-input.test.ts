@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { type App, createApp } from "../../src/app.ts";
 import { graph, value } from "../../src/index.ts";
-import { newThread, post } from "../e2e/support/wire.ts";
+import { get, newThread, post } from "../e2e/support/wire.ts";
 import { served } from "./support.ts";
 
 const own = graph({
@@ -54,6 +54,27 @@ describe("what does not fit the state, as the guide tells it", () => {
     expect(status).toBe(422);
     expect(read).toMatchObject({ code });
   });
+
+  test.each(["own", "hosted"])(
+    "an answer is refused where the graph has ended, or not begun: %s",
+    async (graph_id) => {
+      const answer = { assistant_id: graph_id, command: { resume: 1 } };
+      const app: App = await createApp({ graphs: { own }, langGraphs: await served({ hosted }) });
+      onTestFinished(() => app.close(0));
+      const ended = await newThread(app.url);
+      const run = { assistant_id: graph_id, input: { n: 0 } };
+      expect((await post(`${app.url}/threads/${ended}/runs/wait`, run)).status).toBe(200);
+      for (const path of [`/threads/${ended}`, `/threads/${await newThread(app.url)}`, ""]) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const refused = await post(`${app.url}${path}/runs/wait`, answer);
+        expect(refused.status, path).toBe(422);
+        // oxlint-disable-next-line no-await-in-loop
+        expect(await refused.json()).toMatchObject({ code: "resume.invalid" });
+      }
+      const state = (await (await get(`${app.url}/threads/${ended}/history`)).json()) as object[];
+      expect(state[0]).toMatchObject({ values: { n: 0 }, next: [] });
+    },
+  );
 
   test("a node's return fails the run", async () => {
     const { status, read } = await ask("/runs/wait", { assistant_id: "own", input: { n: 1 } });

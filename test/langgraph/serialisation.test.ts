@@ -70,6 +70,11 @@ const messages: readonly (readonly [string, BaseMessage])[] = [
   ["RemoveMessage", new RemoveMessage({ id: "9" })],
   ["HumanMessage", new Twice({ id: "10", content: "of a class of the user's own" })],
   ["HumanMessage", new HumanMessage({ id: "11", content: "half a pair: \ud83d" })],
+  [
+    "HumanMessage",
+    new HumanMessage({ id: "12", content: "hi", example: true, rating: { stars: 5 } } as object),
+  ],
+  ["AIMessage", new AIMessage({ id: "13", content: "yes", rating: null } as object)],
 ];
 
 describe("messages", () => {
@@ -125,6 +130,15 @@ describe("messages", () => {
     list.push(new AIMessage({ id: "3", content: "d" }));
     expect(serialise(list)).toHaveLength(3);
     expect(after).toHaveLength(2);
+  });
+
+  test("the list of content blocks that a message was made of is its content", () => {
+    const made = new AIMessage({ id: "1", contentBlocks: [{ type: "text", text: "yes" }, call] });
+    const shown = onWire(stored(serialise(made)));
+    expect(shown).toMatchObject({ content: [{ type: "text", text: "yes" }, call], tool_calls: [call] });
+    expect(shown).not.toHaveProperty("contentBlocks");
+    expect(shown).not.toHaveProperty("content_blocks");
+    expect((again(made) as BaseMessage).contentBlocks).toEqual(made.contentBlocks);
   });
 
   test("a plain object that looks like one stays a plain object", () => {
@@ -208,7 +222,19 @@ describe("other values", () => {
   test("what cannot be stored is refused with its path", () => {
     const circle: Record<string, unknown> = {};
     circle["self"] = circle;
-    expect(() => serialise({ a: [circle] })).toThrow(/at \.a\[0\]\.self\.self.*contains itself/);
+    expect(() => serialise({ a: [circle] })).toThrow(/at \.a\[0\]: it contains itself$/);
+    circle["self"] = { list: [{ above: circle }] };
+    expect(() => serialise(circle)).toThrow(/at \.self\.list\[0\]\.above: it contains itself$/);
+    const map = new Map<string, unknown>();
+    map.set("self", map);
+    expect(() => serialise({ map })).toThrow(
+      /at \.map: it contains itself, or is nested deeper than \d+ levels$/,
+    );
+    let deep: unknown = 1;
+    for (let i = 0; i < 300; i++) deep = { deeper: deep };
+    expect(() => serialise({ deep })).toThrow(
+      /at \.deep(\.deeper){1,12}[\w.]*\.\.\.: it contains itself, or is nested deeper than \d+ levels$/,
+    );
     expect(() => serialise({ a: JSON.parse('{"__proto__":1}') as unknown })).toThrow(
       /at \.a\.__proto__: the key is reserved/,
     );

@@ -10,6 +10,7 @@ import {
   fromPromise,
   initialTransition,
   raise,
+  sendParent,
   sendTo,
   setup,
   stateIn,
@@ -259,12 +260,58 @@ test("an event that the machine raises for itself is not one that it was sent", 
   expect(later.lines).toEqual([
     expect.stringMatching(/^undecided/),
     "1. the machine begins: a",
-    "2. APPROVE, sent by the machine itself: paid",
+    "2. APPROVE, sent by the machine itself or by a child: paid",
     "it depends on when the machine sends events to itself",
   ]);
   const toSelf = sendTo((({ self }: { self: unknown }) => self) as never, at) as never;
   expect(resultOf(machine(toSelf), "never paid without APPROVE")).toBe("undecided");
   expect(resultOf(machine(assign({}) as never), "never paid without APPROVE")).toBe("proved");
+});
+
+test("an event that a child sends is not one that the machine was sent, however it is sent", () => {
+  const approve = { type: "APPROVE" };
+  const children = {
+    sending: createMachine({ entry: sendParent(approve) }),
+    late: createMachine({ initial: "a", states: { a: { after: { 10: { actions: sendParent(approve) } } } } }),
+    deep: createMachine({ invoke: { src: createMachine({ entry: sendParent({ type: "OTHER" }) }) } }),
+    forwarding: createMachine({ on: { "*": { actions: sendParent(({ event }) => event) } } }),
+    named: createMachine({ entry: sendTo("#_parent", approve) }),
+  };
+  const invoking = (child: AnyStateMachine) =>
+    setup({ actors: { child } }).createMachine({
+      invoke: { src: "child" },
+      initial: "a",
+      states: { a: { on: { APPROVE: "x" } }, x: {} },
+    });
+  const claim = "never x without APPROVE";
+  for (const src of ["sending", "late", "forwarding", "named"] as const) {
+    const { result, lines } = prove(invoking(children[src]), claim);
+    expect.soft([src, result]).toEqual([src, "undecided"]);
+    expect.soft(lines[2]).toBe("2. APPROVE, sent by the machine itself or by a child: x");
+  }
+  expect(resultOf(invoking(children.deep), claim)).toBe("proved");
+});
+
+test("a machine, or a state, may have an id with dots", () => {
+  const machine = createMachine({
+    id: "my.order.v1",
+    initial: "a",
+    states: {
+      a: { on: { GO: "b" } },
+      b: {
+        id: "the.b",
+        initial: "c",
+        states: { c: { on: { END: "d" } }, d: { type: "final" } },
+        onDone: "e",
+      },
+      e: { on: { BACK: "b" } },
+    },
+  });
+  expect(prove(machine, "never e without END").lines).toEqual([
+    "proved: never e without END (3 combinations of active states)",
+  ]);
+  expect(resultOf(machine, "reachable #my.order.v1.e")).toBe("proved");
+  expect(resultOf(machine, "reachable #the.b")).toBe("proved");
 });
 
 test("actors of any kind may succeed or fail, and nothing of the machine's own runs", () => {

@@ -205,3 +205,45 @@ test("a declared context keeps its class instances, and a sealed configuration i
     count: 1,
   });
 });
+
+test("a fromTransition actor whose reducer changes its state in place changes it for this thread alone", () => {
+  const names = fromTransition(
+    (state: { names: string[] }, event: { type: string; name: string }) => {
+      state.names.push(event.name);
+      return state;
+    },
+    { names: [] },
+  );
+  const machine = setup({ actors: { names } }).createMachine({
+    invoke: { src: "names", id: "names" },
+    entry: sendTo("names", { type: "ADD", name: "Ada" }),
+  });
+  const begun = () => {
+    const { rest } = createXState5Driver(xstate as never, machine as unknown as Machine).begin({}).snapshot;
+    return (rest["children"] as { names: { snapshot: { context: object } } }).names.snapshot.context;
+  };
+  expect([begun(), begun()]).toEqual([{ names: ["Ada"] }, { names: ["Ada"] }]);
+});
+
+test.each(["__proto__", "constructor", "toString", "unknown"])(
+  "a stored reference to the actor %s, which is no child of the machine, is no object of the program",
+  (id) => {
+    const machine = setup({}).createMachine({
+      context: { held: {} as object, seen: "" },
+      on: {
+        LOOK: { actions: assign({ seen: ({ context }) => typeof context.held }) },
+        PATCH: {
+          actions: assign({ held: ({ context }) => Object.assign(context.held ?? {}, { polluted: 1 }) }),
+        },
+      },
+    });
+    const driver = createXState5Driver(xstate as never, machine as unknown as Machine);
+    const { value, rest } = driver.begin({}).snapshot;
+    const stored = { value, rest, context: { held: { xstate$$type: 1, id }, seen: "" } };
+    driver.take(stored, { to: [], event: { type: "PATCH" } });
+    expect("polluted" in {}).toBe(false);
+    expect(driver.take(stored, { to: [], event: { type: "LOOK" } }).snapshot.context["seen"]).toBe(
+      "undefined",
+    );
+  },
+);

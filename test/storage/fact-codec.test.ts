@@ -13,6 +13,7 @@ test.each<[string, readonly Fact[]]>([
   ["none", []],
   ["a start", [start]],
   ["another start", [{ t: "start", attempt: 2 }]],
+  ["a start whose graph emits events", [{ t: "start", attempt: 1, events: true }]],
   ["one event", [custom("1")]],
   [
     "a burst",

@@ -62,6 +62,22 @@ const FACT_KINDS: Readonly<Record<number, readonly string[]>> = {
     "complete",
     "error",
   ],
+  8: [
+    "start",
+    "checkpoint",
+    "task",
+    "result",
+    "interrupt",
+    "custom",
+    "event",
+    "tool",
+    "log",
+    "message",
+    "token",
+    "piece",
+    "complete",
+    "error",
+  ],
 };
 
 test("a new kind of fact has a new storage format, because older versions cannot read it", async () => {
@@ -88,7 +104,7 @@ function sealOlder(value: unknown): Buffer {
 }
 
 describe("the format", () => {
-  test.each([2, 8])("another one, %i, is refused, and nothing is changed", async (format) => {
+  test.each([2, 9])("another one, %i, is refused, and nothing is changed", async (format) => {
     const kv = new MemoryKeyValueStore();
     await kv.open();
     await kv.batch([{ key: FORMAT_KEY, value: encodeWithChecksum(format) }], { sync: true });
@@ -130,11 +146,23 @@ describe("the format", () => {
     expect(old).toMatchObject({ id: id(1), run_id: run.run_id, metadata: { made: 1 } });
     expect(await all(journal.verify())).toEqual([]);
     await storage.close();
-    expect(readFileSync(join(room.path, "heddle.json"), "utf8")).toBe('{ "format": 7 }\n');
+    expect(readFileSync(join(room.path, "heddle.json"), "utf8")).toBe('{ "format": 8 }\n');
     await kv.open();
-    expect(kv.get(FORMAT_KEY)?.equals(encodeWithChecksum(7))).toBe(true);
+    expect(kv.get(FORMAT_KEY)?.equals(encodeWithChecksum(8))).toBe(true);
     await kv.close();
   });
+
+  test.each([3, 4, 5, 6, 7])(
+    "an older one, %i, is raised to this one, which older versions refuse",
+    async (format) => {
+      const kv = new MemoryKeyValueStore();
+      await kv.open();
+      await kv.batch([{ key: FORMAT_KEY, value: encodeWithChecksum(format) }], { sync: true });
+      const storage = await openStorage({ kind: "key-value", store: kv }, deps);
+      expect((await kv.get(FORMAT_KEY))?.equals(encodeWithChecksum(8))).toBe(true);
+      await storage.close();
+    },
+  );
 
   test("the one of a data directory is refused before its database is touched", async () => {
     writeFileSync(join(room.path, "heddle.json"), '{ "format": 99 }');
@@ -177,7 +205,7 @@ describe("a data directory whose heddle.json is damaged", () => {
         message: expect.stringContaining(message),
       });
       await repairStorage(room.path, deps);
-      expect(readFileSync(marker(), "utf8")).toBe('{ "format": 7 }\n');
+      expect(readFileSync(marker(), "utf8")).toBe('{ "format": 8 }\n');
       const storage = await open();
       for (const one of writers) expect(await storage.journal.thread(one.key)).toEqual(one.record);
       expect(await all(storage.journal.verify())).toEqual([]);

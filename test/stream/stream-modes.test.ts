@@ -25,6 +25,7 @@ const SLOTS: { readonly [T in Fact["t"]]: (typeof eventModes)[T] } = {
   interrupt: ["updates", "values", "events", "events", "events"],
   custom: ["custom"],
   event: ["events"],
+  tool: ["tools"],
   log: ["logs"],
   message: ["messages", "events"],
   token: ["messages-tuple", "messages", "events"],
@@ -117,7 +118,7 @@ const begin: Fact = { t: "message", id: MESSAGE, name: null, ns: "", meta };
 
 type Emitted = readonly [fact: Fact, values?: JsonObject];
 
-/** A whole run: the ids of its facts' first events are 0, 2, 8, 14, 17, 19, 22, 25, 28, 31, 37, 43 and 44. */
+/** A whole run: the ids of its facts' first events are 0, 2, 8, 14, 17, 19, 22, 25, 28, 31, 37, 43, 44 and 45. */
 const whole: readonly Emitted[] = [
   [{ t: "start", attempt: 1 }],
   [checkpoint(BEFORE, -1, true), before],
@@ -153,6 +154,7 @@ const whole: readonly Emitted[] = [
       fields: { words: 2 },
     },
   ],
+  [{ t: "tool", ns: "", json: '{"event":"on_tool_start","toolCallId":"c1","name":"f","input":"{}"}' }],
 ];
 
 async function shown(facts: readonly Emitted[], mode: StreamMode, after = -1, subgraphs = false) {
@@ -227,7 +229,7 @@ const taskStart = {
   interrupts: [],
   metadata: own,
 };
-const taskResult = { id: TASK, name: "ask", result: { messages: [answer] }, interrupts: [] };
+const taskResult = { id: TASK, name: "ask", result: { messages: [answer] }, interrupts: [], error: null };
 
 const partial = (content: string, over: JsonObject = {}) => ({
   content,
@@ -269,6 +271,7 @@ const table: {
       { timestamp: at(3), task: TASK, node: "ask", level: "info", message: "asked", fields: { words: 2 } },
     ],
   ],
+  tools: [[45, "tools", { event: "on_tool_start", toolCallId: "c1", name: "f", input: "{}" }]],
   checkpoints: [
     [3, "checkpoints", snapshots[0]],
     [9, "checkpoints", snapshots[1]],
@@ -329,7 +332,7 @@ describe.each(streamModes.map((mode) => [mode] as const))("%s", (mode) => {
   });
 
   test("from anywhere in the run, the rest of it is the same", async () => {
-    for (let after = 0; after < 45; after++) {
+    for (let after = 0; after < 46; after++) {
       const rest = table[mode].filter(([id]) => id > after);
       expect(await shown(whole, mode, after), `after ${after}`).toEqual(rest);
     }
@@ -348,7 +351,7 @@ const pause: readonly Emitted[] = [
   [{ t: "interrupt", ns: "", checkpoint: INPUT, interrupts: [question] }, { messages: [] }],
   [{ ...result, interrupts: [question] }],
 ];
-const waiting = { id: TASK, name: "ask", result: null, interrupts: [question] };
+const waiting = { id: TASK, name: "ask", result: {}, interrupts: [question], error: null };
 
 describe("a run that pauses", () => {
   const paused = async (mode: StreamMode) =>
@@ -373,10 +376,16 @@ describe("a task that fails", () => {
     [{ ...result, error: { error: "TypeError", message: "kaboom" }, interrupts: [] }],
     [{ t: "error", error: { error: "TypeError", message: "kaboom" } }],
   ];
-  const payload = { id: TASK, name: "ask", error: '{"name":"TypeError","message":"kaboom"}', interrupts: [] };
+  const payload = {
+    id: TASK,
+    name: "ask",
+    result: {},
+    interrupts: [],
+    error: '{"name":"TypeError","message":"kaboom"}',
+  };
   const error = [12, "error", { error: "TypeError", message: "kaboom" }] as const;
 
-  test("has an error in the place of its result; the run's own comes last, in every mode", async () => {
+  test("has an error, and an empty result; the run's own comes last, in every mode", async () => {
     for (const mode of streamModes) expect((await shown(failed, mode)).at(-1), mode).toEqual(error);
     expect(await shown(failed, "tasks")).toEqual([[7, "tasks", payload], error]);
     const [, debugged] = await shown(failed, "debug");
@@ -411,6 +420,7 @@ describe("subgraphs", () => {
     [{ t: "complete", message: answer, streamed: true, ns, meta: leaf }],
     [{ t: "result", ...inner, at: AT, update: { a: 2 }, interrupts: [] }],
     [{ t: "interrupt", ns, checkpoint: LAST, interrupts: [] }, { a: 1 }],
+    [{ t: "tool", ns, json: "{}" }],
   ];
 
   test.each<[StreamMode, hidden: readonly string[], asked: readonly string[]]>([
@@ -419,6 +429,7 @@ describe("subgraphs", () => {
     ["checkpoints", [], [`checkpoints|${ns}`]],
     ["tasks", [], [`tasks|${ns}`, `tasks|${ns}`]],
     ["debug", [], [`debug|${ns}`, `debug|${ns}`, `debug|${ns}`]],
+    ["tools", [], [`tools|${ns}`]],
     ["messages-tuple", ["messages"], [`messages|${ns}|leaf:${START}`]],
     [
       "messages",
@@ -458,10 +469,10 @@ describe("a run whose graph tells its events itself", () => {
 
   test("has no others, from wherever they are read", async () => {
     expect(await shown(facts, "events")).toEqual([
-      [45, "events", told[0]],
-      [46, "events", told[1]],
+      [46, "events", told[0]],
+      [47, "events", told[1]],
     ]);
-    expect(await shown(facts, "events", 45)).toEqual([[46, "events", told[1]]]);
+    expect(await shown(facts, "events", 46)).toEqual([[47, "events", told[1]]]);
   });
 
   test.each(streamModes.filter((mode) => mode !== "events"))("shows them not in %s", async (mode) => {

@@ -21,6 +21,14 @@ const named = (events: readonly SentEvent[], name: string): unknown[] =>
 
 const namesOf = (events: readonly SentEvent[]): string[] => events.map(({ event }) => event);
 
+/** The data of the events `tools` of the graph `tools`, whose names all end with the task of its subgraph. */
+async function toolEventsOf(server: TestedServer): Promise<readonly unknown[]> {
+  const events = await eventsOf(server, "tools", ["tools"], { input: human, stream_subgraphs: true });
+  const names = namesOf(events).map((name) => name.replace(/[0-9a-f-]{36}/, "<id>"));
+  expectMatch("the names", names, ["metadata", ...Array.from({ length: 6 }, () => "tools|sub:<id>")]);
+  return events.slice(1).map(({ data }) => data);
+}
+
 const input = { topic: "tea" };
 const first = { log: ["first about tea"] };
 const second = { log: ["second after 1"] };
@@ -157,9 +165,9 @@ export const streamModeChecks = defineChapter("stream modes", {
     const events = await eventsOf(server, "steps", ["tasks"], { input });
     expectMatch("the events", named(events, "tasks"), [
       { id: aUuid, name: "first", input: { topic: "tea", log: [] }, triggers: aList, interrupts: [] },
-      { id: aUuid, name: "first", result: first, interrupts: [] },
+      { id: aUuid, name: "first", result: first, interrupts: [], error: null },
       { id: aUuid, name: "second", triggers: aList, interrupts: [] },
-      { id: aUuid, name: "second", result: second, interrupts: [] },
+      { id: aUuid, name: "second", result: second, interrupts: [], error: null },
     ]);
   },
   "checkpoints: each state that is stored": async (server) => {
@@ -263,6 +271,48 @@ export const streamModeChecks = defineChapter("stream modes", {
       "on_chain_end LangGraph",
     ]);
     expectMatch("the last event", told.at(-1), { data: { output: anObject }, run_id: aUuid });
+  },
+  "tools: a call of a tool starts with its input, and ends with its message": async (server) => {
+    const events = await eventsOf(server, "agent", ["tools"], { input: human });
+    const call = { toolCallId: "call_0", name: "weather" };
+    const output = {
+      type: "tool",
+      content: "It is sunny in Lisbon",
+      tool_call_id: "call_0",
+      name: "weather",
+    };
+    expectMatch("the events", events.slice(1), [
+      { event: "tools", data: { event: "on_tool_start", ...call, input: '{"city":"Lisbon"}' } },
+      { event: "tools", data: { event: "on_tool_end", ...call, output } },
+    ]);
+  },
+  "tools: what a tool reports comes between its start and its end, under the task of its graph": async (
+    server,
+  ) => {
+    const told = await toolEventsOf(server);
+    const call = { toolCallId: "call_0", name: "search" };
+    expectMatch("the events of the first call", told.slice(0, 4), [
+      { event: "on_tool_start", ...call, input: '{"query":"tea"}' },
+      { event: "on_tool_event", ...call, data: { found: 1 } },
+      { event: "on_tool_event", ...call, data: "half" },
+      { event: "on_tool_end", ...call, output: { content: "Found tea" } },
+    ]);
+  },
+  "tools: a call that fails ends with an event of its own": async (server) => {
+    const told = await toolEventsOf(server);
+    const call = { toolCallId: "call_1", name: "broken" };
+    expectMatch("the events of the second call", told.slice(4), [
+      { event: "on_tool_start", ...call, input: '{"query":"tea"}' },
+      { event: "on_tool_error", ...call, error: anObject },
+    ]);
+  },
+  "tools: a call that fails says why": async (server) => {
+    const told = await toolEventsOf(server);
+    expectMatch("the last event", told.at(-1), { error: { name: "TypeError", message: "no tea" } });
+  },
+  "tools: without stream_subgraphs, calls in a subgraph are not shown": async (server) => {
+    const events = await eventsOf(server, "tools", ["tools"], { input: human });
+    expectMatch("the names", namesOf(events), ["metadata"]);
   },
   "with stream_subgraphs, events of a subgraph name its task": async (server) => {
     const events = await eventsOf(server, "nested", ["updates", "custom"], { stream_subgraphs: true });

@@ -16,7 +16,7 @@ import { formatDuration } from "../components/duration.ts";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
-import { ApiKeyRequired } from "../api-errors.ts";
+import { ApiKeyRequired, RequestError } from "../api-errors.ts";
 import { SlowestNodeLink } from "../run/slowest-node-link.tsx";
 import { tokenCostOf, formatCost, formatCount } from "../run/run-calls.ts";
 import { PAUSE_LABELS } from "../live/paused-run.ts";
@@ -123,7 +123,7 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
       shownAs.value = null;
     } catch (cause) {
       if (cause instanceof ApiKeyRequired) showError(cause);
-      shownAs.value = errorMessage(cause);
+      shownAs.value = isCursorFault(cause) ? "The address names no page of this list." : errorMessage(cause);
     }
   };
   const lookAtStarted = async () => {
@@ -180,15 +180,22 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     await attempt(lookAtStarted);
   };
 
+  const given = Object.fromEntries(query);
   const shown = rows.value;
   useScrollRestoration(shown !== null);
   if (shown === null)
     return error.value === null ? (
       <Loading isPadded />
     ) : (
-      <ErrorAlert text={error.value} onRetry={() => void attempt(load)} />
+      <div class="pad">
+        <ErrorAlert text={error.value} onRetry={() => void attempt(load)} />
+        {cursor !== null && (
+          <a class="button" href={hrefOf(["runs"], { ...given, cursor: null })}>
+            First page
+          </a>
+        )}
+      </div>
     );
-  const given = Object.fromEntries(query);
   const deleted = (run: FoundRun) => results.value.get(run.run_id)?.text === "Deleted";
   const selectable = shown.filter((run) => !deleted(run));
   const isAll = selectable.length > 0 && selectable.every(({ run_id }) => chosen.value.has(run_id));
@@ -305,6 +312,10 @@ export function AllRunsList({ query, chosen, assistants, prices }: Props) {
     </div>
   );
 }
+
+/** Returns whether the server refuses the cursor in the address, because people edit addresses. */
+const isCursorFault = (cause: unknown): boolean =>
+  cause instanceof RequestError && cause.fields.some(({ at }) => at === "cursor");
 
 /**
  * Sets `paused_at` to null for runs whose thread no longer waits. Reads the threads, because a search for paused runs

@@ -3,6 +3,7 @@ import { type ApiRunStatus, type FoundRun, hasRunEnded, type Thread } from "../a
 import {
   findRepeatObstacle,
   isRepeatQueued,
+  QUEUED_RUN_WARNING,
   questionsLostByRepeat,
   REPEAT_OBSTACLE_TEXTS,
   type RepeatObstacle,
@@ -88,10 +89,7 @@ export function repeatSummary(plan: RepeatPlan): string {
         ? " 1 thread waits for an answer: the new run drops the question."
         : ` ${unanswered.size} threads wait for an answer: the new runs drop the questions.`;
   const threads = `${queued.size} ${queued.size === 1 ? "thread" : "threads"}`;
-  const later =
-    queued.size === 0
-      ? ""
-      : ` In ${threads}, new runs are queued: each drops a question that the run before it asks.`;
+  const later = queued.size === 0 ? "" : ` In ${threads}, new runs are queued. ${QUEUED_RUN_WARNING}`;
   const sum = `${new Intl.ListFormat("en-GB").format(counted)} ${runs.length === 1 ? "run" : "runs"} will run again.`;
   return `${sum}${left.length === 0 ? "" : ` Skipped: ${left.join(", ")}.`}${lost}${later}`;
 }

@@ -20,6 +20,12 @@ import { DebouncedSearchField } from "./debounced-search-field.tsx";
 /** The largest number of crons that are offered as filters. */
 const MAX_CRONS = 100;
 
+type Options = readonly (readonly [value: string, text: string])[];
+
+/** Returns the options with one for `value`, if there is none yet. */
+const withOption = (options: Options, value: string): Options =>
+  options.some(([one]) => one === value) ? options : [...options, [value, value]];
+
 /** The runs of all threads. The filters are stored in the query of the address. */
 export function RunsPage({ query }: { readonly query: URLSearchParams }) {
   const assistants = useAssistants();
@@ -36,13 +42,14 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
     navigate(["runs"], { ...given, ...range, cursor: null, [name]: value.trim() });
   };
   const stray = freeWords(valueOf("of"));
-  const choice = (name: string, label: string, options: readonly (readonly [string, string])[]) => (
+  const choice = (name: string, label: string, options: Options) => (
     <select
       aria-label={label}
       value={valueOf(name)}
       onChange={({ currentTarget }) => want(name, currentTarget.value)}
     >
-      {options.map(([value, text]) => (
+      {/* What the address names may have been deleted, or is not read yet. The list is filtered by it all the same. */}
+      {withOption(options, valueOf(name)).map(([value, text]) => (
         <option key={value} value={value}>
           {text}
         </option>

@@ -447,10 +447,12 @@ export const previewCronTimes = async (times: CronTimes): Promise<readonly strin
   ).next_run_dates;
 
 /**
- * Starts a run of a cron now. The thread is kept even if the cron deletes the threads of its runs, so that the user
- * can see the outcome.
+ * Starts a run of a cron now, as the cron is stored at this moment: somebody may have changed it since the page read
+ * it. The thread is kept even if the cron deletes the threads of its runs, so that the user can see the outcome.
+ * @throws RequestError 404 if the cron was deleted
  */
-export function runCronNow({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
+export async function runCronNow(cron_id: string): Promise<Run> {
+  const { assistant_id, thread_id, payload, metadata } = await getCron(cron_id);
   const request = {
     multitask_strategy: "enqueue",
     ...payload,

@@ -123,6 +123,21 @@ addEventListener("hashchange", () => {
   });
 });
 
+/**
+ * The largest number of a page of a list. No list has so many pages, and the server would refuse the offset of a later
+ * one.
+ */
+const MAX_PAGE = 1_000_000;
+
+/**
+ * Returns the number of a page of a list, from `page` in a query, counted from 0. `first`: the number of the first page
+ * in the address. An invalid number means the first page, because people edit addresses.
+ */
+export function pageNumberOf(query: URLSearchParams, first = 0): number {
+  const number = Math.trunc(Number(query.get("page") ?? first)) - first;
+  return Number.isNaN(number) ? 0 : Math.max(0, Math.min(MAX_PAGE, number));
+}
+
 export type LinkQuery = { readonly [name: string]: string | number | null | undefined };
 
 /** Returns the hash of a location in the dashboard. Empty, null and undefined members of the query are left out. */

@@ -1,4 +1,4 @@
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import type { FormValidation } from "./use-form-validation.ts";
 import { NumberField } from "./number-field.tsx";
@@ -58,6 +58,8 @@ export function SchemaField({ name, schema, isRequired, value, validation, at, o
   const fault = validation.errors.get(at);
   const wrong = fault !== undefined && (validation.isSubmitted || !fault.isMissing) ? fault.text : null;
   const hint = schema.description;
+  // Not computed again when the value changes: the field would be replaced while the user types in it.
+  const [unfit] = useState(() => unfitText(plain, properties !== undefined, value));
   const shared = {
     id,
     "aria-required": isRequired,
@@ -70,7 +72,16 @@ export function SchemaField({ name, schema, isRequired, value, validation, at, o
         {schema.title ?? name}
         {isRequired && <span class="dim"> (required)</span>}
       </label>
-      {plain.enum !== undefined ? (
+      {unfit !== null ? (
+        <JsonField
+          {...shared}
+          value={value}
+          isStrict
+          isQuiet
+          onChange={onChange}
+          onWrong={(why) => validation.onUnread(at, why)}
+        />
+      ) : plain.enum !== undefined ? (
         <select
           {...shared}
           onChange={(event) => onChange(plain.enum?.[event.currentTarget.selectedIndex - 1])}
@@ -150,9 +161,29 @@ export function SchemaField({ name, schema, isRequired, value, validation, at, o
           {wrong}
         </p>
       )}
+      {unfit !== null && <p class="hint">{unfit}</p>}
       {hint !== undefined && <p class="hint">{hint}</p>}
     </div>
   );
+}
+
+/**
+ * Returns a text that says why the field for this schema cannot show a value, which is then shown as JSON; null if it
+ * can. `hasFields`: whether the value's members have fields of their own.
+ */
+function unfitText({ type, enum: choices }: JsonSchema, hasFields: boolean, value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  if (choices !== undefined)
+    return choices.includes(value) ? null : "The value is none of the choices, so it is shown as JSON.";
+  const isFit = hasFields
+    ? isJsonRecord(value)
+    : type === "number" || type === "integer"
+      ? typeof value === "number"
+      : (type !== "string" && type !== "boolean") || typeof value === type;
+  const kind = hasFields ? "object" : String(type);
+  return isFit
+    ? null
+    : `The value is not ${/^[aio]/.test(kind) ? "an" : "a"} ${kind}, so it is shown as JSON.`;
 }
 
 /** The choices for a required boolean: text and value. */

@@ -1,5 +1,6 @@
 import { listAssistants } from "../api/client.ts";
 import type { Assistant } from "../api/records.ts";
+import { withoutDirectionControls } from "./one-line-text.ts";
 import { type Resource, useResource } from "./use-resource.ts";
 
 /** Loads all assistants. The default assistants, which the server creates for its graphs, come first. */
@@ -15,4 +16,6 @@ export function useAssistantList(): Resource<readonly Assistant[]> {
 export const useAssistants = (): readonly Assistant[] => useAssistantList().value ?? [];
 
 export const assistantLabel = ({ name, graph_id, metadata, assistant_id }: Assistant): string =>
-  metadata["created_by"] === "system" ? graph_id : `${name} (${graph_id}, …${assistant_id.slice(-4)})`;
+  metadata["created_by"] === "system"
+    ? graph_id
+    : `${withoutDirectionControls(name)} (${graph_id}, …${assistant_id.slice(-4)})`;

@@ -3,7 +3,7 @@ import { deleteCron, findRuns, listCrons, runCronNow, updateCron } from "../api/
 import type { Assistant, Cron, FoundRun } from "../api/records.ts";
 import { nowTruncatedToSeconds } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { hrefOf, navigate, runHref } from "../app/page-location.ts";
+import { hrefOf, navigate, pageNumberOf, runHref } from "../app/page-location.ts";
 import { cronFilterValue } from "../all-runs/run-filter.ts";
 import { RUN_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ActionButton } from "../components/action-button.tsx";
@@ -42,7 +42,7 @@ async function readCrons(page: number): Promise<{ readonly rows: readonly Listed
 
 /** The crons, each with the time of its next run and the outcomes of its most recent runs. */
 export function CronsPage({ query }: { readonly query: URLSearchParams }) {
-  const page = Math.max(0, Math.trunc(Number(query.get("page") ?? 0)) || 0);
+  const page = pageNumberOf(query);
   const { value: assistants } = useAssistantList();
   const crons = useResource(() => readCrons(page), [page]);
   useEffect(() => {
@@ -56,9 +56,13 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
   const [deleting, setDeleting] = useState<Cron | null>(null);
   const act = (work: () => Promise<unknown>, said: string) =>
     runAction(async () => {
-      await work();
-      showNotice(said);
-      crons.reload();
+      try {
+        await work();
+        showNotice(said);
+      } finally {
+        // A failed action may mean that somebody else has deleted the cron.
+        crons.reload();
+      }
     });
   const { rows = [], hasMore = false } = crons.value ?? {};
   return (
@@ -80,7 +84,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
             cron={cron}
             runs={runs}
             assistant={assistants?.find(({ assistant_id }) => assistant_id === cron.assistant_id)}
-            onRun={() => act(() => runCronNow(cron), "Run started.")}
+            onRun={() => act(() => runCronNow(cron.cron_id), "Run started.")}
             onEnable={(enabled) =>
               act(() => updateCron(cron.cron_id, { enabled }), enabled ? "Cron resumed." : "Cron paused.")
             }
@@ -90,7 +94,7 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
         ))}
       </ul>
       <nav class="bar" aria-label="Pages of crons">
-        {page > 0 && (
+        {page > 0 && (crons.value === undefined || rows.length > 0) && (
           <a class="button" href={hrefOf(["crons"], { page: page - 1 })}>
             Previous
           </a>
@@ -129,7 +133,12 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
 }
 
 function NoCron({ isFirst }: { readonly isFirst: boolean }) {
-  if (!isFirst) return <EmptyState title="No more crons" />;
+  if (!isFirst)
+    return (
+      <EmptyState title="No more crons">
+        <a href={hrefOf(["crons"])}>First page</a>
+      </EmptyState>
+    );
   return (
     <EmptyState title="No crons yet">
       <p class="dim">Create one here or with a client, for one thread or with a new thread per run:</p>

@@ -1,10 +1,18 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getThread } from "../api/client.ts";
-import type { ApiInterrupt } from "../api/records.ts";
-import { currentLocation, hrefOf, replaceQuery, runHref, threadHref } from "../app/page-location.ts";
+import type { ApiInterrupt, JsonRecord } from "../api/records.ts";
+import {
+  currentLocation,
+  hrefOf,
+  pageNumberOf,
+  replaceQuery,
+  runHref,
+  threadHref,
+} from "../app/page-location.ts";
 import { isNotFound } from "../api-errors.ts";
 import { runAction, showFailure, showNotice } from "../app/notices.ts";
 import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
+import { JoinedTexts } from "../components/joined-texts.tsx";
 import { Age } from "../components/age.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { useKeyPress } from "../components/use-key-press.ts";
@@ -13,7 +21,9 @@ import {
   AlreadyAnsweredError,
   type AnswerRefusalReason,
   answerRefusalOf,
+  type AnswerSubmission,
   findAnsweringRun,
+  isResponseLost,
   readPendingQuestions,
   answerRefusalFromText,
   sendAnswers,
@@ -23,6 +33,7 @@ import { awaitedEventTypes, questionLine } from "../threads/event-answer.tsx";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
 import { type RunningTimer, NextMachineTimer } from "../threads/machine-timers.tsx";
 import { graphNameOf, threadTitle } from "../threads/thread-title.ts";
+import { LostResponseNote } from "./lost-response-note.tsx";
 import { type InboxRow, InboxSubscription, INBOX_PAGE_SIZE } from "./inbox-subscription.ts";
 
 /** The hint that lists the keys of this page. */
@@ -41,8 +52,8 @@ const SHORTCUTS = [
  * page.
  */
 export function InboxPage() {
-  const number = Number(currentLocation.value.query.get("page"));
-  const page = Number.isInteger(number) && number > 1 ? number - 1 : 0;
+  // The number in the address is counted from 1.
+  const page = pageNumberOf(currentLocation.value.query, 1);
   const isTurned = useRef(false);
   return (
     <QuestionList
@@ -255,11 +266,13 @@ function focusSummary(list: HTMLElement): void {
 const FIELDS = ["textarea", "input", "select", '[role="group"]:not([aria-label="How to answer"]) button'];
 
 /**
- * Focuses the first field of a row's answer. Does nothing on touch screens, where the keyboard would cover the
- * question.
+ * Scrolls to a row whose answer is rendered, and focuses the first field of the answer, except on touch screens, where the
+ * keyboard would cover the question.
  */
 function focusField(row: HTMLElement | null): void {
-  if (row === null || !canTakeFocus(row) || matchMedia("(pointer: coarse)").matches) return;
+  if (row === null || !canTakeFocus(row)) return;
+  row.scrollIntoView({ block: "nearest" });
+  if (matchMedia("(pointer: coarse)").matches) return;
   // Not in the question of a machine, which is no child of a form: its buttons send at once.
   row.querySelector<HTMLElement>(FIELDS.map((field) => `form > .question ${field}`).join())?.focus();
 }
@@ -304,7 +317,8 @@ function Row({ row, description, timer, isOpen, isGone, takesFocus, onToggle, on
       </button>
       <p class="from dim">
         <strong>{title}</strong>
-        {[...others].map((one) => ` · ${one}`)} · <a href={threadHref(id)}>thread …{idSuffix(id)}</a>
+        {others.size > 0 && " · "}
+        <JoinedTexts texts={[...others]} /> · <a href={threadHref(id)}>thread …{idSuffix(id)}</a>
         {timer !== undefined && (
           <>
             {" · "}
@@ -354,13 +368,16 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
   const [refused, setRefused] = useState<AlreadyAnsweredError | null>(null);
   const [isDeleted, setDeleted] = useState(false);
   const [isSending, setSending] = useState(false);
+  /** The latest answers, by the ids of their questions, if the request with them got no response; otherwise null. */
+  const [unconfirmed, setUnconfirmed] = useState<JsonRecord | null>(null);
   const questions = useResource(() => readPendingQuestions(id, [question.id]), [id]);
   const refusal = useMemo(
     () => answerRefusalFromText(questions.value?.refusalText ?? null),
     [questions.value],
   );
   useEffect(() => {
-    if (!isGone || isSending || isDeleted || refused !== null) return;
+    // What became of an unconfirmed answer is read below.
+    if (!isGone || isSending || isDeleted || refused !== null || unconfirmed !== null) return;
     const check = async () => {
       const { interrupts } = await getThread(id);
       // The question is still pending, but has moved to the previous page, because an older question was answered.
@@ -371,16 +388,18 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
       if (isNotFound(cause)) setDeleted(true);
       else setRefused(new AlreadyAnsweredError(undefined));
     });
-  }, [isGone, isSending]);
+  }, [isGone, isSending, unconfirmed]);
   const { response_schema = null } = questions.value?.list.find((one) => one.id === question.id) ?? {};
   const isRead = questions.value !== undefined || questions.error !== null;
   useEffect(() => {
     if (isRead && isOpen) onReady();
   }, [isRead, isOpen]);
   const assistant = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string");
-  const send = async (answers: Readonly<Record<string, unknown>>): Promise<AnswerRefusalReason | null> => {
+  const send = async (answers: JsonRecord): Promise<AnswerSubmission> => {
     let refusal: AnswerRefusalReason | null = null;
+    let isAccepted = false;
     setSending(true);
+    setUnconfirmed(null);
     await runAction(async () => {
       try {
         const run = await sendAnswers(id, String(assistant), answers, since);
@@ -396,14 +415,20 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
       } catch (cause) {
         refusal = answerRefusalOf(cause);
         if (refusal !== null) return;
+        if (isResponseLost(cause)) {
+          setUnconfirmed(answers);
+          return;
+        }
         if (!(cause instanceof AlreadyAnsweredError)) throw cause;
         setRefused(cause);
         return;
       }
-      if (refusal === null) onAnswered();
+      if (refusal !== null) return;
+      isAccepted = true;
+      onAnswered();
     });
     setSending(false);
-    return refusal;
+    return refusal ?? (isAccepted ? "accepted" : "failed");
   };
   if (!isRead) return <Loading />;
   return (
@@ -415,6 +440,15 @@ function Answer({ row, question, isOpen, isGone, onReady, onAnswered }: AnswerPr
             Next question
           </button>
         </div>
+      )}
+      {unconfirmed !== null && refused === null && !isDeleted && (
+        <LostResponseNote
+          thread={id}
+          answers={unconfirmed}
+          askedAt={since}
+          onOther={(run) => setRefused(new AlreadyAnsweredError(run))}
+          onNext={onAnswered}
+        />
       )}
       {refused !== null && (
         <div class="note" role="alert">

@@ -1,4 +1,4 @@
-import { createRun, findRuns, listPendingQuestions, getRun, listRuns } from "../api/client.ts";
+import { createRun, findRuns, getThread, listPendingQuestions, getRun, listRuns } from "../api/client.ts";
 import {
   type InterruptQuestion,
   hasRunEnded,
@@ -46,6 +46,9 @@ export interface AnswerFault {
   readonly at: string;
   readonly text: string;
 }
+
+/** What became of a request with answers: they were accepted, or not sent, or refused for a reason. */
+export type AnswerSubmission = "accepted" | "failed" | AnswerRefusalReason;
 
 /** Why an answer was refused. */
 export interface AnswerRefusalReason {
@@ -204,6 +207,34 @@ export async function findAnsweringRun(
     .map(([answer]) => answer);
   return others.length === 0 ? run : undefined;
 }
+
+/** What became of answers whose request got no response. */
+export type LostAnswerOutcome =
+  /** `stored`: this run gives the same answers. `other`: it gives other ones, so it is somebody else's. */
+  | { readonly kind: "stored" | "other"; readonly run: Run }
+  /** `pending`: the questions are still pending. `gone`: they are not, and it is not known which run ended them. */
+  | { readonly kind: "pending" | "gone" };
+
+/** Reads what became of answers whose request got no response. `answers`: by the ids of their questions. */
+export async function findLostAnswerOutcome(
+  thread: string,
+  answers: JsonRecord,
+  askedAt: string | null,
+): Promise<LostAnswerOutcome> {
+  const ids = Object.keys(answers);
+  const run = await findAnsweringRun(thread, ids, askedAt);
+  if (run !== undefined) return { kind: givesAnswers(run, answers) ? "stored" : "other", run };
+  const { interrupts } = await getThread(thread);
+  const pending = new Set(Object.values(interrupts).flatMap((asked) => asked.map(({ id }) => id)));
+  return { kind: ids.every((id) => pending.has(id)) ? "pending" : "gone" };
+}
+
+/**
+ * Returns whether a run gives exactly these answers. Another person may have given the same ones, which makes no
+ * difference to the thread.
+ */
+export const givesAnswers = (run: Run, answers: JsonRecord): boolean =>
+  JSON.stringify(resumeValueOf(run)) === JSON.stringify(answers);
 
 /** Returns a run's `resume` value, which contains its answers; undefined if the run does not answer a question. */
 export const resumeValueOf = ({ kwargs: { command } }: Run): unknown =>

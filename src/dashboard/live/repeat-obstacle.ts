@@ -55,11 +55,17 @@ export const questionsLostByInput = ({
 export const isRepeatQueued = (run: Run, { status }: Pick<Thread, "status">): boolean =>
   status === "busy" && !dependsOnThread(run);
 
-/** Returns the text of the notice that a run has been run again. */
-export const repeatNotice = (isQueued: boolean): string =>
-  isQueued
-    ? "New run queued. If the run in progress asks a question, the new run drops it."
-    : "New run started.";
+/**
+ * Returns the text of the notice that a run was created, which will drop each question that a run before it asks.
+ * `noun`: what the user calls the run.
+ */
+export const createdRunNotice = (isQueued: boolean, noun: "run" | "replay" = "run"): string => {
+  const name = noun === "run" ? "New run" : "Replay";
+  return isQueued ? `${name} queued. ${QUEUED_RUN_WARNING}` : `${name} started.`;
+};
+
+/** What the user must know of a run that is queued and has an input, or starts from an earlier state. */
+export const QUEUED_RUN_WARNING = "A queued run drops each question that the run before it asks.";
 
 /** The text for the user about each obstacle. */
 export const REPEAT_OBSTACLE_TEXTS: { readonly [O in RepeatObstacle]: string } = {

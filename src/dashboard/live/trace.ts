@@ -221,9 +221,9 @@ export class Trace {
     const interrupts = (payload["interrupts"] ?? []) as readonly ApiInterrupt[];
     known.endedAt = at;
     known.interrupts = interrupts;
-    known.error = payload["error"] === undefined ? null : taskErrorText(payload["error"]);
-    if (this.#keepsData) known.result = payload["result"];
+    known.error = (payload["error"] ?? null) === null ? null : taskErrorText(payload["error"]);
     known.status = known.error !== null ? "failed" : interrupts.length > 0 ? "interrupted" : "done";
+    if (this.#keepsData) known.result = known.status === "done" ? payload["result"] : undefined;
     if (known.error === null) this.#tried(known, "succeeded");
   }
 

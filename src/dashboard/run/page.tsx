@@ -15,6 +15,7 @@ import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { formatDuration } from "../components/duration.ts";
+import { JoinedTexts } from "../components/joined-texts.tsx";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
@@ -185,7 +186,10 @@ function Outcome({ outcome: { run, kind }, questions }: OutcomeProps) {
 
 const QuestionLines = ({ questions }: { readonly questions: readonly ApiInterrupt[] }) => (
   <span>
-    Question: <q>{questions.map(({ value }) => questionLine(value)).join(" · ")}</q>
+    Question:{" "}
+    <q>
+      <JoinedTexts texts={questions.map(({ value }) => questionLine(value))} />
+    </q>
   </span>
 );
 

@@ -9,7 +9,7 @@ import {
   isRepeatQueued,
   questionsLostByRepeat,
   REPEAT_OBSTACLE_TEXTS,
-  repeatNotice,
+  createdRunNotice,
   type RepeatObstacle,
 } from "../live/repeat-obstacle.ts";
 import { lostQuestionsText } from "../threads/event-answer.tsx";
@@ -43,7 +43,7 @@ export function RepeatButton({ run, obstacle, isQuiet = false, onRepeat }: Repea
       if (found !== null) throw new Error(`${REPEAT_OBSTACLE_TEXTS[found]}.`);
       const questions = questionsLostByRepeat(run, thread);
       if (questions.length > 0) setLost(questions);
-      else await onRepeat(repeatNotice(isRepeatQueued(run, thread)));
+      else await onRepeat(createdRunNotice(isRepeatQueued(run, thread)));
     });
   return (
     <>
@@ -61,7 +61,7 @@ export function RepeatButton({ run, obstacle, isQuiet = false, onRepeat }: Repea
           text={lostQuestionsText(lost)}
           yes="Run again"
           // A thread that waits for an answer has no run in progress.
-          onYes={() => onRepeat(repeatNotice(false))}
+          onYes={() => onRepeat(createdRunNotice(false))}
           onClose={() => setLost(null)}
         />
       )}

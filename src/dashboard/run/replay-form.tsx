@@ -4,6 +4,7 @@ import type { Run } from "../api/records.ts";
 import { navigate } from "../app/page-location.ts";
 import { showNotice } from "../app/notices.ts";
 import { useOneAtATime } from "../components/use-one-at-a-time.ts";
+import { createdRunNotice } from "../live/repeat-obstacle.ts";
 import type { TraceCheckpoint } from "../live/trace.ts";
 import { type StateFormChange, StateForm, storeStateChange } from "../threads/state-editor.tsx";
 import type { ReplayOrigin } from "./timeline-rows.ts";
@@ -30,11 +31,7 @@ export function ReplayForm({ run, from, number }: ReplayProps) {
     const request = { assistant_id, input: null, checkpoint_id, metadata };
     const { status } = await getThread(thread);
     const { run_id } = await createRun(thread, { ...request, multitask_strategy: "enqueue" });
-    showNotice(
-      status === "busy"
-        ? "Replay queued. If the run in progress asks a question, the replay drops it."
-        : "Replay started.",
-    );
+    showNotice(createdRunNotice(status === "busy", "replay"));
     setOpen(false);
     navigate(["threads", thread, "runs", run_id]);
   });

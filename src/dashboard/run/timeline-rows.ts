@@ -74,7 +74,8 @@ export interface ReplayOrigin {
   readonly step: number;
 }
 
-export function replayOriginOf({ metadata }: Run): ReplayOrigin | null {
+/** Reads where a replay began from the metadata of its run, or of a checkpoint that the run made; null for other runs. */
+export function replayOriginOf({ metadata }: Pick<Run, "metadata">): ReplayOrigin | null {
   const { run, step } = isJsonRecord(metadata["replay"]) ? metadata["replay"] : {};
   return typeof run === "string" && Number.isInteger(step) ? { run, step: Number(step) } : null;
 }

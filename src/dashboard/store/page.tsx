@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { StoreItem } from "../api/records.ts";
 import { nowTruncatedToSeconds } from "../app/clock.ts";
-import { hrefOf, navigate } from "../app/page-location.ts";
+import { hrefOf, navigate, pageNumberOf } from "../app/page-location.ts";
 import { EmptyState, ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { Age, formatTimeUntil } from "../components/age.tsx";
 import { useResource } from "../components/use-resource.ts";
@@ -15,7 +15,7 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
   const ns = query.get("ns") ?? "";
   const chosen = ns === "" ? [] : ns.split(".");
   const text = query.get("q") ?? "";
-  const page = Math.max(0, Math.trunc(Number(query.get("page") ?? 0)) || 0);
+  const page = pageNumberOf(query);
   const [version, setVersion] = useState(0);
   /** The item in the dialog; null for a new item; undefined if the dialog is closed. */
   const [opened, setOpened] = useState<StoreItem | null | undefined>();
@@ -63,12 +63,12 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
         {found.value === undefined ? (
           found.error === null && <Loading />
         ) : found.value.items.length === 0 ? (
-          <Nothing isFiltered={text !== ""} ns={ns} />
+          <Nothing isFiltered={text !== ""} isFirst={page === 0} ns={ns} text={text} />
         ) : (
           <ItemTable items={found.value.items} within={chosen} onOpen={setOpened} />
         )}
         <nav class="bar" aria-label="Pages of items">
-          {page > 0 && (
+          {page > 0 && found.value?.items.length !== 0 && (
             <a class="button" href={hrefOf(["store"], at({ page: page - 1 }))}>
               Previous
             </a>
@@ -96,7 +96,21 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
   );
 }
 
-function Nothing({ isFiltered, ns }: { readonly isFiltered: boolean; readonly ns: string }) {
+interface NothingProps {
+  readonly isFiltered: boolean;
+  /** Whether the page is the first one, so that there are no items at all. */
+  readonly isFirst: boolean;
+  readonly ns: string;
+  readonly text: string;
+}
+
+function Nothing({ isFiltered, isFirst, ns, text }: NothingProps) {
+  if (!isFirst)
+    return (
+      <EmptyState title="No more items">
+        <a href={hrefOf(["store"], { ns, q: text })}>First page</a>
+      </EmptyState>
+    );
   if (isFiltered)
     return (
       <EmptyState title="No matching items">

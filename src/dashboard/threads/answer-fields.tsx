@@ -123,9 +123,11 @@ export function ChoiceButtons({ choices, onChange }: ChoiceButtonsProps) {
 interface JsonAnswerProps extends AnswerProps {
   /** The faults of the answer that was sent last. */
   readonly faults?: readonly AnswerFault[];
+  /** Called after each change with the reason why the text is not JSON; null if it is, or if it is empty. */
+  readonly onWrong: (why: string | null) => void;
 }
 
-export function JsonAnswer({ onChange, faults = [] }: JsonAnswerProps) {
+export function JsonAnswer({ onChange, faults = [], onWrong }: JsonAnswerProps) {
   const id = useId();
   return (
     <>
@@ -137,6 +139,7 @@ export function JsonAnswer({ onChange, faults = [] }: JsonAnswerProps) {
         placeholder={'{"ok": true}'}
         isStrict
         onChange={onChange}
+        onWrong={onWrong}
         aria-invalid={faults.length > 0}
         {...(faults.length > 0 && { "aria-describedby": `${id}-faults` })}
       />

@@ -14,11 +14,12 @@ import {
   AlreadyAnsweredError,
   type AnswerRefusalReason,
   answerRefusalOf,
+  type AnswerSubmission,
   findAnsweringRun,
+  givesAnswers,
   readPendingQuestions,
   isResponseLost,
   answerRefusalFromText,
-  resumeValueOf,
   sendAnswers,
   waitForAnswerOutcome,
 } from "../live/answer-requests.ts";
@@ -69,6 +70,11 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const assistants = list.value ?? [];
   /** Whether the user has chosen to start another run in place of an answer or of Resume. */
   const [isRunFormChosen, setRunFormChosen] = useState(false);
+  /** Shows the form for a run in place of that for an answer, or that again. Its first field gets the focus. */
+  const chooseForm = (isRun: boolean) => {
+    setRunFormChosen(isRun);
+    requestAnimationFrame(focusFirstField);
+  };
   const { metadata = {} } = watch.record.value ?? {};
   /** The user's latest answer; null if there is none. */
   const [sentAnswer, setSentAnswer] = useState<SentAnswer | null>(null);
@@ -167,7 +173,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
       setRunFormChosen(false);
       watch.refresh();
     });
-  const answer = async (assistant: string, answers: JsonRecord): Promise<AnswerRefusalReason | null> => {
+  const answer = async (assistant: string, answers: JsonRecord): Promise<AnswerSubmission> => {
     let refusal: AnswerRefusalReason | null = null;
     let runId: string | null = null;
     const answered = latestQuestions.current;
@@ -202,7 +208,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
           ? null
           : { number, phase, runId, question },
     );
-    return refusal;
+    return refusal ?? (isSent ? "accepted" : "failed");
   };
   const discard = () => {
     setUnsentAnswer(false);
@@ -211,7 +217,10 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   // The state may be that of a run that the list of runs does not contain yet. The thread is then busy, not paused.
   const isPaused = isThreadWaiting && state.next.length > 0 && watch.record.value?.status !== "busy";
   const isRead = questions.error !== null || questions.value?.key === key;
-  if (interrupts.length > 0 && isRead && !isUnsentAnswerOutdated)
+  // While the request with an answer has no response, another question may be the next one, or be there because somebody else has answered
+  // first. The form stays for the latter case.
+  const isFormHeld = sentAnswer?.phase === "creating" && sentAnswer.question !== key;
+  if (interrupts.length > 0 && isRead && !isUnsentAnswerOutdated && !isFormHeld)
     latestQuestions.current = {
       key,
       askedAt: state.created_at,
@@ -261,7 +270,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
         />
       )}
       {isRunFormChosen && isPaused && (
-        <button type="button" class="quiet link" onClick={() => setRunFormChosen(false)}>
+        <button type="button" class="quiet link" onClick={() => chooseForm(false)}>
           {interrupts.length > 0 ? "Back to the question" : "Back to Resume"}
         </button>
       )}
@@ -283,7 +292,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
             graph={graphNameOf(metadata)}
             isClosed
             refusal={null}
-            onAnswer={async () => null}
+            onAnswer={async () => "failed"}
           />
         </section>
         {isRunFormChosen && runForm}
@@ -292,12 +301,14 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
   const canContinue = isPaused && threadAssistant !== undefined;
   const canAnswer = canContinue && interrupts.length > 0;
   // The run with the answer may still refuse it. Until it has accepted it, the form is kept: visible while it waits for a
-  // refusal, and hidden after that.
-  const isFormKept = !canAnswer && sentAnswer !== null && !isAnswerAccepted && shownQuestions !== null;
-  const isKeptFormHidden = isFormKept && !isSending;
+  // refusal, and hidden after that. An unsent answer is kept too: when somebody else has answered first, the page may know
+  // that the thread is busy before it knows what has become of the question.
+  const isFormKept =
+    !canAnswer && (hasUnsentAnswer || (sentAnswer !== null && !isAnswerAccepted)) && shownQuestions !== null;
+  const isKeptFormHidden = isFormKept && !isSending && !hasUnsentAnswer;
   const isResumeShown = canContinue && !canAnswer && (!isFormKept || isKeptFormHidden);
   const otherButton = (
-    <button type="button" class="quiet link" onClick={() => setRunFormChosen(true)}>
+    <button type="button" class="quiet link" onClick={() => chooseForm(true)}>
       Start another run instead
     </button>
   );
@@ -311,7 +322,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
           aria-label="Waiting for an answer"
           onInput={() => setUnsentAnswer(canAnswer)}
         >
-          {shownQuestions === null || (canAnswer && !isRead && shownQuestions.key !== key) ? (
+          {shownQuestions === null || (canAnswer && !isFormHeld && !isRead && shownQuestions.key !== key) ? (
             <Loading />
           ) : (
             <InterruptAnswers
@@ -320,7 +331,7 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
               graph={graphNameOf(metadata)}
               refusal={refusal}
               onAnswer={async (answers) =>
-                threadAssistant === undefined ? null : answer(threadAssistant, answers)
+                threadAssistant === undefined ? "failed" : answer(threadAssistant, answers)
               }
             />
           )}
@@ -347,6 +358,13 @@ function AnswerOrRun({ watch, state, onEdit }: AnswerOrRunProps & { readonly onE
       {(isRunFormChosen || !(canAnswer || isResumeShown || (isFormKept && !isKeptFormHidden))) && runForm}
     </>
   );
+}
+
+/** Focuses the first field of the visible form below the conversation, or its first button if it has no field. */
+function focusFirstField(): void {
+  const find = (tags: string) =>
+    document.querySelector<HTMLElement>(`.composer :is(${tags}):not([hidden] *, :disabled)`);
+  (find("textarea, input") ?? find("button, select"))?.focus();
 }
 
 /** An answer that the user has sent. */
@@ -396,9 +414,7 @@ function NoLongerPendingNote({ watch, shownQuestions, unconfirmedAnswers, onDisc
   const { value: run } = found;
   if (found.isReading && run === undefined) return null;
   const isAccepted =
-    run !== undefined &&
-    unconfirmedAnswers !== null &&
-    JSON.stringify(resumeValueOf(run)) === JSON.stringify(unconfirmedAnswers);
+    run !== undefined && unconfirmedAnswers !== null && givesAnswers(run, unconfirmedAnswers);
   return (
     <div class="note" role="alert">
       <span>

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { createRun, getStateAt } from "../api/client.ts";
 import type { StateSummary, ThreadState } from "../api/records.ts";
 import { replaceQuery, runHref } from "../app/page-location.ts";
@@ -13,6 +13,7 @@ import { JsonTree } from "../components/json-tree.tsx";
 import { ErrorAlert, Loading } from "../components/empty-state.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { useResource } from "../components/use-resource.ts";
+import { apiStepText, createCheckpointNaming } from "./checkpoint-names.ts";
 
 interface CheckpointViewProps {
   readonly watch: ThreadSubscription;
@@ -25,13 +26,6 @@ interface CheckpointViewProps {
 
 const idOf = (state: StateSummary | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
 
-/**
- * The API's step number, which counts all runs and state updates of a thread. The page of a run counts only the steps
- * of the run.
- */
-const stepText = ({ metadata }: StateSummary): string =>
-  `API step ${String(metadata["step"])} (${String(metadata["source"])})`;
-
 /** Returns the id of the assistant whose run created a state; otherwise that of the thread's latest assistant. */
 export function assistantIdOf({ metadata }: StateSummary, watch: ThreadSubscription): string | undefined {
   const names = [metadata["assistant_id"], watch.record.value?.metadata["assistant_id"]];
@@ -42,6 +36,8 @@ export function assistantIdOf({ metadata }: StateSummary, watch: ThreadSubscript
 export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewProps) {
   const [against, setAgainst] = useState(state.parent_checkpoint?.checkpoint_id ?? "");
   const { metadata, next, created_at } = state;
+  const nameOf = useMemo(() => createCheckpointNaming(states), [states]);
+  const { text: name, step } = nameOf(state);
   // Only the states that are shown are read with their values.
   const read = async (id: string): Promise<ThreadState> => {
     const latest = watch.state.peek();
@@ -77,8 +73,8 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
   return (
     <article class="moment">
       <div class="bar">
-        <h3 class="space">
-          Checkpoint, {stepText(state)}
+        <h3 class="space" title={apiStepText(state)}>
+          Checkpoint, {name}
           {next.length > 0 && <span class="dim"> → {next.join(", ")}</span>}
         </h3>
         {next.length > 0 && assistant !== undefined && (
@@ -104,7 +100,7 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
         {typeof run === "string" ? (
           <>
             {" "}
-            · <a href={runHref(watch.id, run, { step: String(metadata["step"]) })}>run …{idSuffix(run)}</a>
+            · <a href={runHref(watch.id, run, { step })}>run …{idSuffix(run)}</a>
             {user !== null && `, started by ${user}`}
           </>
         ) : (
@@ -124,7 +120,7 @@ export function CheckpointView({ watch, state, states, onEdit }: CheckpointViewP
                 .filter((one) => one !== state)
                 .map((one) => (
                   <option key={idOf(one)} value={idOf(one)} selected={idOf(one) === against}>
-                    {stepText(one)}
+                    {nameOf(one).text}
                     {idOf(one) === state.parent_checkpoint?.checkpoint_id
                       ? " (previous)"
                       : ` (${states.indexOf(one) + 1})`}

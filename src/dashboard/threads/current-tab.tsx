@@ -7,6 +7,7 @@ import {
   countOmittedElements,
   type ThreadSubscription,
 } from "../live/thread-subscription.ts";
+import { INVALID_RESUME_ERROR } from "../live/answer-requests.ts";
 import type { Trace } from "../live/trace.ts";
 import { SlowestNodeLink } from "../run/slowest-node-link.tsx";
 import { EmptyState, Loading } from "../components/empty-state.tsx";
@@ -70,7 +71,7 @@ export function CurrentTab({ watch }: { readonly watch: ThreadSubscription }) {
   const why = known ?? found?.error ?? null;
   // The form for the answer shows this error, so it is not shown here as well.
   const isShownBelow =
-    why?.error === "InvalidResumeError" && state !== null && interruptsOf(state).length > 0;
+    why?.error === INVALID_RESUME_ERROR && state !== null && interruptsOf(state).length > 0;
   const isReading = state === null && watch.error.value === null;
   const isEmpty =
     !isReading && conversation.length === 0 && streamed.length === 0 && Object.keys(rest).length === 0;

@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import {
   type InterruptQuestion,
   isJsonRecord,
@@ -161,6 +161,8 @@ export function EventAnswer({ events, isDisabled, faults = [], onSend }: EventAn
    * The types of the events whose forms were opened so far. These forms stay rendered, so that they keep their input.
    */
   const [used, setUsed] = useState<ReadonlySet<string>>(() => new Set(opened === null ? [] : [opened]));
+  /** The event whose button opened its form. A form that is open from the start takes no focus. */
+  const [chosen, setChosen] = useState<string | null>(null);
   const isClosed = isDisabled || isWrong;
   /** The type of the event whose form was sent last; null if the event was sent without a form. */
   const [sentForm, setSentForm] = useState<string | null>(null);
@@ -197,7 +199,9 @@ export function EventAnswer({ events, isDisabled, faults = [], onSend }: EventAn
                   disabled={isDisabled}
                   aria-expanded={opened === event}
                   onClick={() => {
-                    setOpened(opened === event ? null : event);
+                    const next = opened === event ? null : event;
+                    setOpened(next);
+                    setChosen(next);
                     setUsed((before) => new Set([...before, event]));
                   }}
                 >
@@ -243,6 +247,7 @@ export function EventAnswer({ events, isDisabled, faults = [], onSend }: EventAn
               type={type}
               schema={schema}
               isDisabled={isDisabled}
+              takesFocus={type === chosen}
               faults={type === sentForm ? faults : []}
               onSend={(given) => {
                 setSentForm(type);
@@ -260,12 +265,14 @@ interface EventFormProps {
   /** The schema of the event's data, with at least one property. */
   readonly schema: JsonSchema;
   readonly isDisabled: boolean;
+  /** When this becomes true, the first field gets the focus. */
+  readonly takesFocus: boolean;
   readonly faults: readonly AnswerFault[];
   readonly onSend: (data: JsonRecord) => void;
 }
 
 /** The form for the data of one event, generated from the schema that the machine declares for it. */
-function EventForm({ type, schema, isDisabled, faults, onSend }: EventFormProps) {
+function EventForm({ type, schema, isDisabled, takesFocus, faults, onSend }: EventFormProps) {
   const [data, setData] = useState<JsonRecord>({});
   const refused = useMemo(
     () => new Map(faults.map((fault) => [fieldPathOf(schema, fault.at) ?? "", fault] as const)),
@@ -274,6 +281,9 @@ function EventForm({ type, schema, isDisabled, faults, onSend }: EventFormProps)
   const validation = useFormValidation(schema, data, refused);
   const others = faults.filter(({ at }) => fieldPathOf(schema, at) === null);
   const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (takesFocus) form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus();
+  }, [takesFocus]);
   return (
     <form
       ref={form}

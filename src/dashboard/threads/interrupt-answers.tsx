@@ -5,13 +5,14 @@ import { validateFormValue } from "../components/form-schema.ts";
 import { LeaveConfirmation } from "../components/leave-confirmation.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
-import type { AnswerRefusalReason } from "../live/answer-requests.ts";
+import type { AnswerRefusalReason, AnswerSubmission } from "../live/answer-requests.ts";
 import { findQuestionTextKey } from "../components/one-line-text.ts";
 import { awaitedEventTypes } from "./event-answer.tsx";
 import { MachineQuestion } from "./machine-question.tsx";
 import { type ActionReview, parseActionReview } from "./proposed-actions.ts";
 import { ActionReviewForm } from "./action-review-form.tsx";
 import { type AnswerChoice, suggestAnswerMethod } from "./suggested-answer-method.ts";
+import { UnsentJsonNote } from "./unsent-json-note.tsx";
 import {
   ChoiceButtons,
   schemaChoicesOf,
@@ -32,11 +33,8 @@ interface AnswersProps {
   readonly isClosed?: boolean;
   /** Why the latest answer was refused; null if it was accepted, or if there was none. */
   readonly refusal: AnswerRefusalReason | null;
-  /**
-   * Called with the answers, by the ids of their questions. Resolves with null if they are accepted, and otherwise
-   * with the reason.
-   */
-  readonly onAnswer: (answers: JsonRecord) => Promise<AnswerRefusalReason | null>;
+  /** Called with the answers, by the ids of their questions. If it resolves with `failed`, they count as unsent. */
+  readonly onAnswer: (answers: JsonRecord) => Promise<AnswerSubmission>;
 }
 
 /** The pending questions of a thread, each with a field for its answer. All answers are sent together. */
@@ -63,9 +61,9 @@ export function InterruptAnswers({
   const send = async (given: JsonRecord) => {
     setSending(true);
     setRefusal(null);
-    const why = await onAnswer(given);
-    setRefusal(why);
-    if (why === null) setEdited(false);
+    const outcome = await onAnswer(given);
+    if (outcome === "accepted") setEdited(false);
+    else if (outcome !== "failed") setRefusal(outcome);
     setSending(false);
   };
   const failure = refusal !== null && (
@@ -194,6 +192,7 @@ function Asking({
   /** The answers that were entered, by their methods. */
   const answers = useRef(new Map<AnswerMethod, unknown>());
   const [entered, setEntered] = useState<unknown>(undefined);
+  const [isJsonWrong, setJsonWrong] = useState(false);
   const from = question.ns?.at(-1)?.split(":")[0];
   const box = useRef<HTMLFieldSetElement>(null);
   const choose = (next: AnswerMethod) => {
@@ -239,9 +238,21 @@ function Asking({
               {...{ schema, proposal, choices, entered }}
               onEnter={setEntered}
               onChange={changeOf(method)}
+              onWrongJson={(why) => setJsonWrong(why !== null)}
             />
           </div>
         ))}
+      {way !== "json" && isJsonWrong && (
+        <UnsentJsonNote
+          fault="is not valid"
+          sent={`what you enter under “${ANSWER_METHOD_LABELS[way]}” is`}
+          onBack={() => choose("json")}
+          onDiscard={() => {
+            setJsonWrong(false);
+            setUsed((before) => new Set([...before].filter((method) => method !== "json")));
+          }}
+        />
+      )}
     </fieldset>
   );
 }
@@ -255,9 +266,20 @@ interface InputProps {
   readonly entered: unknown;
   readonly onEnter: (value: unknown) => void;
   readonly onChange: (answer: unknown) => void;
+  /** Called after each change of the text typed as JSON with the reason why it is not JSON; null if it is. */
+  readonly onWrongJson: (why: string | null) => void;
 }
 
-function AnswerInput({ method, schema, proposal, choices, entered, onEnter, onChange }: InputProps) {
+function AnswerInput({
+  method,
+  schema,
+  proposal,
+  choices,
+  entered,
+  onEnter,
+  onChange,
+  onWrongJson,
+}: InputProps) {
   switch (method) {
     case "action":
       return proposal === null ? null : <ActionReviewForm proposal={proposal} onChange={onChange} />;
@@ -274,7 +296,7 @@ function AnswerInput({ method, schema, proposal, choices, entered, onEnter, onCh
     case "yes":
       return <YesNoAnswer onChange={onChange} />;
     case "json":
-      return <JsonAnswer onChange={onChange} />;
+      return <JsonAnswer onChange={onChange} onWrong={onWrongJson} />;
     case "event":
       return null;
   }

@@ -1,7 +1,8 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord } from "../api/records.ts";
 import type { AnswerFault } from "../live/answer-requests.ts";
 import { ANSWER_METHOD_LABELS, JsonAnswer } from "./answer-fields.tsx";
+import { UnsentJsonNote } from "./unsent-json-note.tsx";
 import { EventAnswer, possibleEventsOf, stateText, WaitingMachineState } from "./event-answer.tsx";
 
 interface MachineQuestionProps {
@@ -28,6 +29,10 @@ export function MachineQuestion({
 }: MachineQuestionProps) {
   const [way, setWay] = useState<"event" | "json">("event");
   const [entered, setEntered] = useState<unknown>(undefined);
+  const [isJsonWrong, setJsonWrong] = useState(false);
+  /** Rises when the text typed as JSON is discarded, so that its field is created anew. */
+  const [round, setRound] = useState(0);
+  const json = useRef<HTMLDivElement>(null);
   /** The input method of the latest answer. The faults are shown beside the fields of this method. */
   const [sent, setSent] = useState(way);
   const send = (answer: unknown) => {
@@ -68,14 +73,33 @@ export function MachineQuestion({
           }}
         />
       </div>
-      <div class="method" hidden={way !== "json"}>
+      {way !== "json" && isJsonWrong && (
+        <UnsentJsonNote
+          fault="is not valid"
+          sent="the event that you choose is"
+          onBack={() => {
+            setWay("json");
+            requestAnimationFrame(() => json.current?.querySelector("textarea")?.focus());
+          }}
+          onDiscard={() => {
+            setJsonWrong(false);
+            setRound(round + 1);
+          }}
+        />
+      )}
+      <div ref={json} class="method" hidden={way !== "json"}>
         <form
           onSubmit={(event) => {
             event.preventDefault();
             if (entered !== undefined && !isDisabled) send(entered);
           }}
         >
-          <JsonAnswer onChange={setEntered} faults={sent === "json" ? faults : []} />
+          <JsonAnswer
+            key={round}
+            onChange={setEntered}
+            faults={sent === "json" ? faults : []}
+            onWrong={(why) => setJsonWrong(why !== null)}
+          />
           <div class="bar end">
             <button class="primary" disabled={entered === undefined || isDisabled}>
               Send answer

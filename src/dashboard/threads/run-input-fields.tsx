@@ -6,6 +6,7 @@ import { SchemaFields } from "../components/schema-form.tsx";
 import { useFormValidation } from "../components/use-form-validation.ts";
 import { type Resource, useResource } from "../components/use-resource.ts";
 import { EMPTY_RUN_DRAFT, type RunInputDraft } from "./run-drafts.ts";
+import { UnsentJsonNote } from "./unsent-json-note.tsx";
 import { inputSchemaFor, messagesProperty, withMessage } from "./run-input.ts";
 
 const NO_OBJECT = "The input must be a JSON object.";
@@ -247,27 +248,17 @@ export function RunInputFields({ entered, isOpen = true, onOpen, onSend }: Field
         />
       )}
       {jsonFault !== null && (
-        <div class="note" role="status">
-          <span>
-            The text that you typed as JSON {jsonFault}. It is kept, but not sent: these fields are.
-          </span>
-          <span class="bar">
-            <button
-              type="button"
-              onClick={() => {
-                onOpen?.();
-                entered.setJsonWanted(true);
-                validation.clear();
-                requestAnimationFrame(() => document.getElementById(`${id}-json`)?.focus());
-              }}
-            >
-              Back to the JSON text
-            </button>
-            <button type="button" class="quiet" onClick={() => setJson(undefined)}>
-              Discard the JSON text
-            </button>
-          </span>
-        </div>
+        <UnsentJsonNote
+          fault={jsonFault}
+          sent="these fields are"
+          onBack={() => {
+            onOpen?.();
+            entered.setJsonWanted(true);
+            validation.clear();
+            requestAnimationFrame(() => document.getElementById(`${id}-json`)?.focus());
+          }}
+          onDiscard={() => setJson(undefined)}
+        />
       )}
     </>
   );

@@ -8,6 +8,7 @@ import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { ActionButton } from "../components/action-button.tsx";
 import { ConfirmDialog } from "../components/dialogs.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
+import { JoinedTexts } from "../components/joined-texts.tsx";
 import { Age } from "../components/age.tsx";
 import { StatusBadge } from "../components/status-badge.tsx";
 import { toOneLine } from "../components/one-line-text.ts";
@@ -62,7 +63,7 @@ export function ThreadHeader({
         </p>
         {others.length > 0 && (
           <p class="dim metadata">
-            {others.map(([name, value]) => `${name}=${toOneLine(value, 60)}`).join(" · ")}
+            <JoinedTexts texts={others.map(([name, value]) => `${name}=${toOneLine(value, 60)}`)} />
           </p>
         )}
       </div>

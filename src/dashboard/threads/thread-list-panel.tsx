@@ -13,6 +13,7 @@ import { THREAD_STATUS_TEXTS } from "../live/status-texts.ts";
 import { ThreadList } from "../live/thread-list.ts";
 import { EmptyState, ErrorAlert } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
+import { JoinedTexts } from "../components/joined-texts.tsx";
 import { Age } from "../components/age.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { errorLine, toOneLine } from "../components/one-line-text.ts";
@@ -223,8 +224,10 @@ function Row({ thread, about, isChosen }: RowProps) {
     >
       <span class={`dot ${status}`} aria-hidden="true" />
       <span class="name">{name}</span>
-      <span class="about">{about === "" ? others.join(" ") : about}</span>
-      <span class="what">{how.join(" · ")}</span>
+      <span class="about">{about === "" ? <JoinedTexts texts={others} separator=" " /> : about}</span>
+      <span class="what">
+        <JoinedTexts texts={how} />
+      </span>
       <code class="id">…{idSuffix(id)}</code>
       <Age since={updated_at} />
     </a>

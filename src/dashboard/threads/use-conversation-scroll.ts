@@ -34,6 +34,23 @@ export function useConversationScroll({
   /** Whether the view follows the end again when all of the conversation is seen. */
   const canReturnToEnd = useRef(false);
   canReturnToEnd.current = wanted === null || isWantedMissing;
+  /** The latest known scroll position, in pixels. */
+  const lastTop = useRef(0);
+  /** Takes a new scroll position into account. */
+  const look = useRef(() => {
+    const { current } = box;
+    if (current === null) return;
+    const { scrollTop, scrollHeight, clientHeight } = current;
+    const distance = scrollHeight - scrollTop - clientHeight;
+    // Only the user scrolls up: the page itself scrolls down only, and removed content leaves the view at the end.
+    if (distance < 2) isAtEnd.current = true;
+    else if (scrollTop !== lastTop.current)
+      isAtEnd.current = scrollTop > lastTop.current && (isAtEnd.current || distance < 60);
+    lastTop.current = scrollTop;
+  });
+  // The browser reports a scroll only in the next frame. If the contents changed before that, the view would go back to
+  // the end. So the position is read before each rendering, while the page still shows the previous contents.
+  if (isAtEnd.current) look.current();
   const toStart = useRef(readWhole);
   toStart.current = () => {
     isStartWanted.current = !isWhole;
@@ -45,20 +62,15 @@ export function useConversationScroll({
     // The browser reports no scroll when a conversation shrinks whose beginning is shown. If all of it is then seen, so
     // is its end.
     if (canReturnToEnd.current && current.scrollHeight - current.clientHeight < 2) isAtEnd.current = true;
-    if (isAtEnd.current) current.scrollTop = current.scrollHeight;
+    if (!isAtEnd.current) return;
+    current.scrollTop = current.scrollHeight;
+    // Otherwise, a scroll up that the browser has not reported yet could look like one down, from the previous end.
+    lastTop.current = current.scrollTop;
   };
   useEffect(() => {
     const { current } = box;
     if (current === null) return undefined;
-    let last = 0;
-    const look = () => {
-      const { scrollTop, scrollHeight, clientHeight } = current;
-      const distance = scrollHeight - scrollTop - clientHeight;
-      // Only the user scrolls up: the page itself scrolls down only, and removed content leaves the view at the end.
-      if (distance < 2) isAtEnd.current = true;
-      else if (scrollTop !== last) isAtEnd.current = scrollTop > last && (isAtEnd.current || distance < 60);
-      last = scrollTop;
-    };
+    const onScroll = () => look.current();
     // A smooth scroll, as the browser does it, would draw all messages on its way, and stop at an outdated estimate of
     // the end.
     const jump = (event: KeyboardEvent) => {
@@ -71,7 +83,8 @@ export function useConversationScroll({
         event.shiftKey
       )
         return;
-      const isHere = target === document.body || (target instanceof Node && current.contains(target));
+      // After a change of the page, the focus may be on a part of the page that contains the conversation.
+      const isHere = target instanceof Node && (target.contains(current) || current.contains(target));
       if (!isHere || (target instanceof Element && target.matches("input, textarea, select"))) return;
       event.preventDefault();
       isAtEnd.current = key === "End";
@@ -82,12 +95,13 @@ export function useConversationScroll({
     // When the form below grows, the visible part of the conversation shrinks and would no longer show the end.
     const resize = new ResizeObserver(follow);
     resize.observe(current);
-    current.addEventListener("scroll", look, { passive: true });
+    // In the capture phase, because the virtual list draws rows when it gets the event, and calls `follow`.
+    current.addEventListener("scroll", onScroll, { passive: true, capture: true });
     for (const event of USER_EVENTS) addEventListener(event, stay, { passive: true, capture: true });
     addEventListener("keydown", jump);
     return () => {
       resize.disconnect();
-      current.removeEventListener("scroll", look);
+      current.removeEventListener("scroll", onScroll, { capture: true });
       for (const event of USER_EVENTS) removeEventListener(event, stay, { capture: true });
       removeEventListener("keydown", jump);
     };

@@ -21,6 +21,8 @@ export class TargetQueue {
    * concurrent attempts are left for other targets.
    */
   failing = false;
+  /** True if the target has refused a delivery and has accepted none since. The refusal has been logged. */
+  hasRefused = false;
   /** True if the queue is in the worker's list of queues that wait for their next attempt. */
   inLine = false;
   reading = false;

@@ -256,17 +256,26 @@ export class WebhookWorker {
     queue: TargetQueue,
   ): Delivery | null | undefined {
     const { random, policy, logger } = this.#deps;
-    if (outcome.kind === "delivered") return null;
+    if (outcome.kind === "delivered") {
+      queue.hasRefused = false;
+      return null;
+    }
     if (now.due !== tried.due || now.status !== tried.status) return undefined;
     const attempts = now.attempts + 1;
     const at = this.#time.now();
     const { status, error } = outcome;
+    // Logs only the host of the URL, because the rest of the URL may contain a secret.
+    const host = queue.name === "" ? this.#self?.host : queue.name;
     const attemptRecord = { attempts, last_attempt_at: at, last_status: status, last_error: error };
     if (outcome.kind === "never" || attempts >= policy.attempts) {
-      // Logs only the host of the URL, because the rest of the URL may contain a secret.
-      logger.warn("a webhook was given up", { delivery: now.id, host: queue.name, attempts, status, error });
+      logger.warn("a webhook was given up", { delivery: now.id, host, attempts, status, error });
       this.#deadLetters.schedule(DEAD_LETTER_TTL);
       return { ...now, ...attemptRecord, status: "dead", due: at + DEAD_LETTER_TTL };
+    }
+    // Without a response, the target may only be restarting. A refusal is usually a mistake in its settings or in the server's.
+    if (status !== null && !queue.hasRefused) {
+      queue.hasRefused = true;
+      logger.warn("a webhook was refused; it is tried again", { delivery: now.id, host, status });
     }
     return { ...now, ...attemptRecord, due: at + webhookRetryDelay(attempts, random.float(), outcome.asked) };
   }

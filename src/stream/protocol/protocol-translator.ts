@@ -32,6 +32,8 @@ export class ProtocolTranslator {
    */
   readonly #machines = new Set<string>();
   readonly #asked = new Set<string>();
+  readonly #toolStarts = new ToolCallEvents();
+  readonly #toolEnds = new ToolCallEvents();
   #at: number;
   #paused = false;
   /** The number of characters in the events of the current slice so far. */
@@ -107,6 +109,8 @@ export class ProtocolTranslator {
         // Uses the second event number of the fact, because the end of the previous run may have the first number.
         this.#numbers.begin(this.#run.seq_base + id + 1, 1);
         this.#paused = false;
+        this.#toolStarts.clear();
+        this.#toolEnds.clear();
         return this.#lifecycle("", "running");
       case "checkpoint":
         return this.#checkpoint(fact, page);
@@ -128,7 +132,9 @@ export class ProtocolTranslator {
         return this.#messages.piece(fact);
       case "complete":
         this.#messages.complete(fact);
-        return this.#tools(fact);
+        return this.#toolsOfMessage(fact);
+      case "tool":
+        return this.#tool(fact);
       case "event":
       case "log":
       case "error":
@@ -216,15 +222,46 @@ export class ProtocolTranslator {
     }
   }
 
-  /** Emits tool events: for messages of a model that call tools, and for messages with the results of tools. */
-  #tools({ message, ns, meta }: FactOf<"complete">): void {
+  /**
+   * Emits what a tool reports. The `input` of a start is the JSON text that the tool gets, as on the official server.
+   */
+  #tool({ ns, json: text }: FactOf<"tool">): void {
+    const { event, toolCallId, name, input, data, output, error } = JSON.parse(text) as JsonObject;
+    const tool_call_id = typeof toolCallId === "string" ? toolCallId : "";
+    const emit = (kind: string, more: JsonObject) =>
+      this.#put("tools", ns, json({ event: kind, tool_call_id, ...more }));
+    switch (event) {
+      case "on_tool_start":
+        if (this.#toolStarts.isNew(tool_call_id, "tool"))
+          emit("tool-started", { tool_name: name ?? "unknown", input });
+        return;
+      case "on_tool_event":
+        return emit("tool-output-delta", { delta: typeof data === "string" ? data : json(data ?? "") });
+      case "on_tool_end":
+        if (this.#toolEnds.isNew(tool_call_id, "tool")) emit("tool-finished", { output });
+        return;
+      case "on_tool_error": {
+        if (!this.#toolEnds.isNew(tool_call_id, "tool")) return;
+        const message = isObject(error) ? error["message"] : error;
+        return emit("tool-error", { message: typeof message === "string" ? message : "unknown error" });
+      }
+    }
+  }
+
+  /**
+   * Emits tool events that the tools themselves have not reported: for messages of a model that call tools, and for messages with the
+   * results of tools.
+   */
+  #toolsOfMessage({ message, ns, meta }: FactOf<"complete">): void {
     const emit = (data: JsonObject) => this.#put("tools", ns, json(data), meta["langgraph_node"]);
     if (message["type"] === "ai") {
       for (const { id, name, args } of objectsIn(message["tool_calls"])) {
-        emit({ event: "tool-started", tool_call_id: id, tool_name: name, input: args ?? {} });
+        if (this.#toolStarts.isNew(id, "message"))
+          emit({ event: "tool-started", tool_call_id: id, tool_name: name, input: args ?? {} });
       }
     } else if (message["type"] === "tool") {
       const { tool_call_id, content, status } = message;
+      if (!this.#toolEnds.isNew(tool_call_id, "message")) return;
       if (status === "error") emit({ event: "tool-error", tool_call_id, message: textOf(content) });
       else emit({ event: "tool-finished", tool_call_id, output: message });
     }
@@ -246,6 +283,28 @@ export class ProtocolTranslator {
       const bar = event.indexOf("|");
       this.#put(bar < 0 ? event : event.slice(0, bar), bar < 0 ? "" : event.slice(bar + 1), data);
     });
+  }
+}
+
+/**
+ * Starts or ends of tool calls, by the id of the call. Both a message and the tool itself may tell of one, in either order; only the first of
+ * the two is shown.
+ */
+class ToolCallEvents {
+  /** Ids that were told by one source, and not by the other yet. */
+  readonly #told = { message: new Set<string>(), tool: new Set<string>() };
+
+  /** Notes an event. Returns false if the other source has told of it before. Calls without an id cannot be matched, and are always new. */
+  isNew(id: unknown, source: "message" | "tool"): boolean {
+    if (typeof id !== "string" || id === "") return true;
+    if (this.#told[source === "tool" ? "message" : "tool"].delete(id)) return false;
+    this.#told[source].add(id);
+    return true;
+  }
+
+  clear(): void {
+    this.#told.message.clear();
+    this.#told.tool.clear();
   }
 }
 

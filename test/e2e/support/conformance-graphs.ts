@@ -1,4 +1,5 @@
-import { graph, list, messages, send, value } from "../../../src/index.ts";
+import { z } from "zod";
+import { graph, list, messages, runTools, send, tool, value } from "../../../src/index.ts";
 import type { AppOptions } from "../../../src/app.ts";
 
 type Members = { readonly [name: string]: unknown };
@@ -19,6 +20,53 @@ const inner = graph({
         : { log: ["inner asked nothing"] },
   },
   edges: { start: "step", step: "ask" },
+});
+
+const weather = tool({
+  name: "weather",
+  description: "The weather in a city",
+  schema: z.object({ city: z.string() }),
+  run: ({ city }) => `It is sunny in ${city}`,
+});
+
+const query = z.object({ query: z.string() });
+const search = tool({
+  name: "search",
+  description: "Searches",
+  schema: query,
+  async *run({ query: asked }) {
+    yield { found: 1 };
+    yield "half";
+    return `Found ${asked}`;
+  },
+});
+const broken = tool({
+  name: "broken",
+  description: "Fails",
+  schema: query,
+  run: ({ query: asked }) => {
+    throw new TypeError(`no ${asked}`);
+  },
+});
+
+const searching = graph({
+  state: { messages: messages() },
+  nodes: {
+    agent: async ({ messages: said }, ctx) => {
+      const message = ctx.message();
+      const calls = said.filter(({ type }) => type === "tool").length;
+      const name = ["search", "broken"][calls];
+      if (name === undefined) message.write("That is all");
+      else message.toolCall({ id: `call_${calls}`, name, args: { query: "tea" } });
+      return { messages: [message.end()] };
+    },
+    tools: async ({ messages: said }, ctx) => ({ messages: await runTools([search, broken], said, ctx) }),
+  },
+  edges: {
+    start: "agent",
+    agent: ({ messages: said }) => ((said.at(-1)?.tool_calls ?? []).length > 0 ? "tools" : "__end__"),
+    tools: "agent",
+  },
 });
 
 /** Milliseconds between two reads of the store. */
@@ -117,14 +165,7 @@ export const conformanceGraphs: Graphs = {
         }
         return { messages: [message.end()] };
       },
-      tools: async ({ messages: said }) => ({
-        messages: (said.at(-1)?.tool_calls ?? []).map(({ id, name, args }) => ({
-          type: "tool",
-          content: `It is sunny in ${String(args["city"])}`,
-          tool_call_id: id ?? "",
-          name,
-        })),
-      }),
+      tools: async ({ messages: said }, ctx) => ({ messages: await runTools([weather], said, ctx) }),
     },
     edges: {
       start: "agent",
@@ -132,6 +173,7 @@ export const conformanceGraphs: Graphs = {
       tools: "agent",
     },
   }),
+  tools: graph({ state: { messages: messages() }, nodes: { sub: searching }, edges: { start: "sub" } }),
   nested: graph({
     state: logState,
     nodes: { before: async () => ({ log: [] }), sub: inner, after: async () => ({ log: ["after"] }) },

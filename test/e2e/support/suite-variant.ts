@@ -32,6 +32,7 @@ const differences = {
   "breakpoints in graphs within":
     "are not taken, and a breakpoint at a node that is not there is passed over",
   "statuses of tool messages": "are there when whoever made the message has given one",
+  "the calls of tools": "are reported of LangChain's tools, and not of `runTools`",
   "log lines": "are the user's own affair: there is no `ctx.log`, and no `logs` event",
   "namespaces of messages": "are the task's own in `checkpoint_ns` too",
   "events of models": "have the name of the model's class, and no parents: they are LangChain's own",

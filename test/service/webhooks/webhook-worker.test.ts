@@ -115,6 +115,35 @@ test("after eight tries over some hours it is given up, and a week later deleted
   expect(rig.scheduler.timers).toBe(0);
 });
 
+test("the first refusal by a receiver is logged, with its host and status, until it has accepted again", async () => {
+  const rig = await Rig.start();
+  const refusals = () => rig.lines.filter((line) => line.startsWith("a webhook was refused"));
+  let status = 401;
+  rig.receivers.at("hooks.test", () => status);
+  await rig.owe(1, "https://hooks.test/secret-path?token=hunter2");
+  await rig.owe(2, "https://hooks.test/secret-path?token=hunter2");
+  await rig.scheduler.advance(20_000);
+  expect(rig.receivers.asked.length).toBeGreaterThan(2);
+  expect(refusals()).toHaveLength(1);
+  expect(refusals()[0]).toContain('"host":"hooks.test"');
+  expect(refusals()[0]).toContain('"status":401');
+  expect(rig.lines.join()).not.toMatch(/hunter2|secret-path/);
+  status = 200;
+  await rig.scheduler.advance(HOUR);
+  status = 503;
+  await rig.owe(3, "https://hooks.test/");
+  await rig.scheduler.settle();
+  expect(refusals()).toHaveLength(2);
+});
+
+test("a refusal by this server names its own host", async () => {
+  const rig = await Rig.start();
+  rig.receivers.at("127.0.0.1:2024", () => 401);
+  await rig.owe(1, "/own/path");
+  await rig.scheduler.settle();
+  expect(rig.lines.join()).toContain('"host":"127.0.0.1:2024"');
+});
+
 test.each([410, 400, 302])("an answer of %i is the last word", async (status) => {
   const rig = await Rig.start();
   rig.receivers.at("hooks.test", () => status);

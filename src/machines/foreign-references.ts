@@ -1,0 +1,72 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Address } from "./machine-driver.ts";
+import type { XStateActor } from "./xstate-types.ts";
+
+/**
+ * A reference in an actor's context to an actor that is not one of its children, such as its parent. XState restores references to children
+ * alone, so the others are stored next to the snapshot.
+ */
+export interface ForeignReference {
+  /** The actor whose context has the reference. */
+  readonly at: Address;
+  /** The keys that lead to the reference in the context. */
+  readonly path: readonly string[];
+  /** The actor to which it refers. */
+  readonly to: Address;
+}
+
+/** The member of a stored snapshot with its {@link ForeignReference}s. Absent if there are none. */
+const FOREIGN_REFERENCES = "references";
+
+export const isActor = (value: unknown): value is XStateActor =>
+  typeof value === "object" && value !== null && "_actorScope" in value;
+
+/** The actors in a value, each with the keys that lead to it. */
+export function actorsIn(
+  value: unknown,
+): readonly { readonly path: readonly string[]; readonly actor: XStateActor }[] {
+  const found: { readonly path: readonly string[]; readonly actor: XStateActor }[] = [];
+  const seen = new Set<object>();
+  const visit = (one: unknown, path: readonly string[]) => {
+    if (typeof one !== "object" || one === null) return;
+    if (isActor(one)) found.push({ path, actor: one });
+    else if ((Array.isArray(one) || isObject(one)) && !seen.has(one)) {
+      seen.add(one);
+      for (const key of Object.keys(one)) visit((one as JsonObject)[key], [...path, key]);
+    }
+  };
+  visit(value, []);
+  return found;
+}
+
+/** A stored snapshot with the references to actors that XState does not restore. */
+export const withForeignReferences = (
+  rest: JsonObject,
+  references: readonly ForeignReference[],
+): JsonObject => (references.length === 0 ? rest : { ...rest, [FOREIGN_REFERENCES]: references });
+
+/** The {@link ForeignReference}s of a stored snapshot. Malformed ones are left out, because a client may have edited the state. */
+export function foreignReferencesOf(rest: JsonObject): readonly ForeignReference[] {
+  const stored = rest[FOREIGN_REFERENCES];
+  return Array.isArray(stored) ? stored.filter(isForeignReference) : [];
+}
+
+const isForeignReference = (value: unknown): value is ForeignReference =>
+  isObject(value) && [value["at"], value["path"], value["to"]].every(isListOfNames);
+
+const isListOfNames = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((one) => typeof one === "string" && one !== "__proto__");
+
+/** Puts an actor into a context, unless something else is there now. */
+export function putReference(context: unknown, path: readonly string[], actor: XStateActor): void {
+  let inner: unknown = context;
+  for (const key of path.slice(0, -1))
+    inner = isMember(inner, key) ? (inner as Record<string, unknown>)[key] : undefined;
+  const last = path.at(-1);
+  if (last === undefined || !isMember(inner, last)) return;
+  const members = inner as Record<string, unknown>;
+  if (members[last] === undefined || isActor(members[last])) members[last] = actor;
+}
+
+const isMember = (value: unknown, key: string): boolean =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, key);

@@ -1,0 +1,202 @@
+import { describe, expect, test } from "vitest";
+import { assign, createMachine, fromPromise, sendTo, setup } from "xstate";
+import { lines } from "./support/clients.ts";
+import { directory, serve } from "./support/server.ts";
+
+const connect = (lines[0] as (typeof lines)[number])[1];
+
+type Graphs = NonNullable<NonNullable<Parameters<typeof serve>[0]>["graphs"]>;
+type Values = Readonly<Record<string, unknown>>;
+
+async function serving(machine: unknown, data?: string) {
+  const app = await serve({ graphs: { machine } as Graphs, ...(data !== undefined && { data }) });
+  const client = connect(app.url);
+  const { thread_id: thread } = await client.threads.create();
+  const wait = (payload: object, on = thread) =>
+    client.runs.wait(on, "machine", payload as never) as Promise<Values>;
+  return { app, thread, wait };
+}
+
+class ServiceError extends Error {
+  readonly code = 42;
+  readonly details = { retry: true };
+  readonly connect = () => undefined;
+  override readonly name = "ServiceError";
+}
+
+/** What `event.error` of a promise actor that throws is like for the machine. */
+const seenOf = async (thrown: unknown) => {
+  const machine = setup({
+    actors: {
+      failing: fromPromise(async () => {
+        throw thrown;
+      }),
+    },
+  }).createMachine({
+    context: { seen: null as unknown },
+    initial: "working",
+    states: {
+      working: {
+        invoke: {
+          src: "failing",
+          onError: {
+            target: "failed",
+            actions: assign({
+              seen: ({ event }) => {
+                const error = event.error as Error & { code?: unknown };
+                if (!(error instanceof Error))
+                  return { value: error ?? null, isUndefined: error === undefined };
+                const { name, message, cause } = error;
+                return { name, message, members: { ...error }, cause };
+              },
+            }),
+          },
+        },
+      },
+      failed: { on: { AGAIN: "working" } },
+    },
+  });
+  return (await (await serving(machine)).wait({ input: {} }))["seen"];
+};
+
+describe("the error of a promise actor", () => {
+  test.each([
+    ["a text", "text"],
+    ["a number", 7],
+    ["null", null],
+    ["an object", { type: "ServiceNotAvailable", message: "no", name: "me", list: [1] }],
+    ["a list", [1, { a: 2 }]],
+  ])("that is %s is what was thrown", async (_, thrown) => {
+    expect(await seenOf(thrown)).toEqual({ value: thrown, isUndefined: false });
+  });
+
+  test("that is undefined is undefined", async () => {
+    expect(await seenOf(undefined)).toEqual({ value: null, isUndefined: true });
+  });
+
+  test("keeps the name, the message and the members that can be stored", async () => {
+    expect(await seenOf(new ServiceError("down"))).toEqual({
+      name: "ServiceError",
+      message: "down",
+      members: { code: 42, details: { retry: true } },
+    });
+  });
+
+  test("keeps its causes", async () => {
+    const inner = Object.assign(new TypeError("inner"), { status: 503 });
+    const middle = new Error("middle", { cause: inner });
+    expect(await seenOf(new Error("outer", { cause: middle }))).toEqual({
+      name: "Error",
+      message: "outer",
+      members: {},
+      cause: {
+        name: "Error",
+        message: "middle",
+        cause: { name: "TypeError", message: "inner", status: 503 },
+      },
+    });
+    expect(await seenOf(new Error("outer", { cause: { reason: 5 } }))).toMatchObject({
+      cause: { reason: 5 },
+    });
+  });
+
+  test("of an endless chain of causes, and with much data, is stored in part", async () => {
+    const error = Object.assign(new Error("round"), { big: "x".repeat(20_000), small: 1 });
+    error.cause = error;
+    const seen = (await seenOf(error)) as { readonly members: object };
+    expect(seen.members).toEqual({ small: 1 });
+    expect(JSON.stringify(seen).match(/round/g)).toHaveLength(6);
+  });
+
+  test("that is neither an Error nor JSON becomes an Error", async () => {
+    expect(await seenOf(new Map([[1, 2]]))).toMatchObject({ name: "Error", message: "{}" });
+  });
+
+  test("that throws where it is read is an Error too", async () => {
+    const error = Object.defineProperty(new Error("odd"), "code", {
+      enumerable: true,
+      get: () => {
+        throw new Error("unreadable");
+      },
+    });
+    expect(await seenOf(error)).toMatchObject({ name: "Error", message: "odd", members: {} });
+  });
+});
+
+describe("an Error in the context", () => {
+  /** The form in which XState's documentation keeps the error of a promise. */
+  const user = setup({
+    actors: {
+      load: fromPromise(async () => {
+        throw new ServiceError("network");
+      }),
+    },
+  }).createMachine({
+    context: { error: null as unknown, kind: "" },
+    initial: "loading",
+    states: {
+      loading: {
+        invoke: {
+          src: "load",
+          onError: { target: "failure", actions: assign({ error: ({ event }) => event.error }) },
+        },
+      },
+      failure: {
+        on: { LOOK: { actions: assign({ kind: ({ context }) => typeof context.error }) }, RETRY: "loading" },
+      },
+    },
+  });
+  const stored = { name: "ServiceError", message: "network", code: 42, details: { retry: true } };
+
+  test("is stored as an object, also after a restart", async () => {
+    const data = await directory();
+    const { app, thread, wait } = await serving(user, data);
+    expect(await wait({ input: {} })).toMatchObject({ __state__: "failure", error: stored });
+    await app.close();
+    const again = await serving(user, data);
+    expect(await again.wait({ command: { resume: { type: "LOOK" } } }, thread)).toMatchObject({
+      error: stored,
+      kind: "object",
+    });
+    expect(await again.wait({ command: { resume: { type: "RETRY" } } }, thread)).toMatchObject({
+      __state__: "failure",
+    });
+  });
+
+  test("of a child, in a list, and in the output are stored alike", async () => {
+    const child = createMachine({
+      context: { errors: [] as unknown[] },
+      on: {
+        FAIL: { actions: assign({ errors: () => [{ at: 1, error: new RangeError("far") }] }) },
+      },
+    });
+    const machine = setup({ actors: { child } }).createMachine({
+      context: {},
+      output: () => ({ error: new Error("out") }),
+      initial: "on",
+      states: {
+        on: {
+          invoke: { src: "child", id: "child" },
+          on: { FAIL: { actions: sendTo("child", { type: "FAIL" }) }, END: "off" },
+        },
+        off: { type: "final" },
+      },
+    });
+    const { wait } = await serving(machine);
+    await wait({ input: {} });
+    expect(await wait({ command: { resume: { type: "FAIL" } } })).toHaveProperty(
+      "__snapshot__.rest.children.child.snapshot.context.errors",
+      [{ at: 1, error: { name: "RangeError", message: "far" } }],
+    );
+    expect(await wait({ command: { resume: { type: "END" } } })).toMatchObject({
+      __output__: { error: { name: "Error", message: "out" } },
+    });
+  });
+
+  test("next to what cannot be stored does not hide it", async () => {
+    const machine = createMachine({ context: { error: new Error("a"), at: new Map() } });
+    await expect((await serving(machine)).wait({ input: {} })).rejects.toThrow(
+      "context.at cannot be stored: it is a Map",
+    );
+  });
+});
