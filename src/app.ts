@@ -76,8 +76,20 @@ export function createApp(options: AppOptions = {}): Promise<App> {
  * Starts a server like {@link createApp}, but as one of several processes that share a port. Each process has the data of one shard, and
  * accepts requests for all shards.
  */
-export function createShardApp(options: AppOptions, place: ProcessPlace): Promise<App> {
-  return keepAliveDuring(openWithSdkLogger(options, place));
+export function createShardApp(options: AppOptions, place: ProcessPlace): Promise<ShardApp> {
+  // With a place, the app has the functions of a `ShardApp`.
+  return keepAliveDuring(openWithSdkLogger(options, place)) as Promise<ShardApp>;
+}
+
+/** A running server that is one of several processes. */
+export interface ShardApp extends App {
+  /**
+   * Stops the shard of this process, so that another process can take it over: waits up to `drainMs` milliseconds for running supersteps, and
+   * closes the data. The process then forwards requests of the clients that are connected with it, and accepts no new connections.
+   */
+  releaseShard(drainMs: number): Promise<void>;
+  /** Resolves when no response to a forwarded request is incomplete, and no forwarded WebSocket is open. */
+  forwardingEnded(): Promise<void>;
 }
 
 async function openWithSdkLogger(options: AppOptions, place?: ProcessPlace): Promise<App> {
@@ -159,7 +171,9 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
       })),
   ].flat();
   const closers = new CloserStack();
-  closers.add(...storages.map((storage) => () => storage.close()));
+  /** Set once this process gives its shard up, with its storage. */
+  let released: Promise<void> | undefined;
+  closers.add(...storages.map((storage) => () => (released === undefined ? storage.close() : undefined)));
   try {
     const { engine, executor } = await openEngines({
       registry,
@@ -253,6 +267,7 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
       ...(process !== undefined && {
         process: {
           forwarding: process.forwarding,
+          releaseShard: () => process.releaseShard(),
           access: process.access(accessSettings),
           metrics: process.metrics,
           listen: (
@@ -284,18 +299,29 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
     for (const shard of shards) shard.start(self);
     publicServer.start();
 
+    const releaseShard = async (ms: number): Promise<void> => {
+      publicServer.startDraining();
+      await Promise.all(shards.map((shard) => shard.drain(ms)));
+      hasStopped = true;
+      for (const shard of shards) shard.endStreams();
+      await publicServer.releaseShard();
+      for (const shard of shards) await shard.close();
+      for (const storage of storages) await storage.close();
+    };
     const shut = async (ms: number): Promise<void> => {
       // Keeps the process alive during the shutdown. Node would end it as soon as nothing listens and nobody is connected.
       const release = keepProcessAlive();
       try {
-        publicServer.startDraining();
-        await Promise.all(shards.map((shard) => shard.drain(ms)));
-        hasStopped = true;
+        if (released === undefined) {
+          publicServer.startDraining();
+          await Promise.all(shards.map((shard) => shard.drain(ms)));
+          hasStopped = true;
+        } else await released;
         // Requests that still wait for the project's authentication or HTTP application get an error response before their connections
         // close.
         stop.abort(stoppingError());
         await new Promise<void>((resolve) => scheduler.soon(resolve));
-        for (const shard of shards) shard.endStreams();
+        if (released === undefined) for (const shard of shards) shard.endStreams();
         publicServer.endRequests();
         await closers.close();
       } finally {
@@ -314,6 +340,10 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
       system: totals.system,
       replaceGraphs,
       close: (ms = DEFAULT_DRAIN) => (closing ??= shut(ms)),
+      ...(process !== undefined && {
+        releaseShard: (ms: number) => (released ??= releaseShard(ms)),
+        forwardingEnded: () => process.forwarding.idle(),
+      }),
     };
   } catch (cause) {
     await closers

@@ -65,7 +65,7 @@ export interface PublicServerDeps {
 }
 
 /** The connections of this process to the other processes of the server. */
-export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics"> {
+export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics" | "releaseShard"> {
   /** The access control for requests that other processes forward. */
   readonly access: AccessControl;
   /** Opens the server to which other processes send requests and calls. Resolves with undefined if this process has no shard. */
@@ -86,6 +86,11 @@ export interface PublicServer {
   start(): void;
   /** Accepts no new connections. From then on, readiness checks fail. */
   startDraining(): void;
+  /**
+   * Accepts no new connections, closes the WebSockets that this process serves itself, and handles no more requests of other processes. From
+   * then on, the requests on open connections are forwarded or refused.
+   */
+  releaseShard(): Promise<void>;
   /** Ends the requests that came through embedded handlers or {@link fetch}, and closes all WebSockets of clients. */
   endRequests(): void;
   close(): Promise<void>;
@@ -127,6 +132,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
     logger,
   });
   let isDraining = false;
+  let isReleased = false;
   const shared = {
     service,
     ...(serviceOf && { serviceOf }),
@@ -164,7 +170,12 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
   };
   const forwarding = links && { forwarding: links.forwarding };
   const handlers = {
-    request: createRequestHandler({ ...requests, ...forwarding, ...(httpApp !== undefined && { httpApp }) }),
+    request: createRequestHandler({
+      ...requests,
+      ...forwarding,
+      hasStopped: () => isReleased,
+      ...(httpApp !== undefined && { httpApp }),
+    }),
     upgrade: createUpgrade({ ...shared, ...forwarding, sockets, inspect: watch }),
   };
   // Forwarded requests are counted by the process to which the client is connected, not by this process.
@@ -216,6 +227,13 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
       for (const part of [transport, ...embedded]) part.startDraining();
       peerServer?.startDraining();
     },
+    async releaseShard() {
+      isReleased = true;
+      links?.releaseShard();
+      transport.stopListening();
+      sockets.closeOwn();
+      await peerServer?.close();
+    },
     endRequests() {
       sockets.closeAll();
       webRequests.close();
@@ -223,7 +241,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
     },
     async close() {
       await transport.close();
-      await peerServer?.close();
+      if (!isReleased) await peerServer?.close();
     },
   };
 }

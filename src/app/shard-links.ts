@@ -84,6 +84,8 @@ export class ShardLinks {
   readonly #peers;
   /** The functions of each other process that this process can call, by shard number. No user's permissions restrict these calls. */
   readonly #others: ReadonlyMap<number, CallableServices>;
+  /** True once this process has given its shard up. It then only forwards requests. */
+  #isReleased = false;
 
   constructor(deps: Deps) {
     const { place } = deps;
@@ -96,10 +98,19 @@ export class ShardLinks {
       ...deps,
       own: place.number,
       count: place.count,
-      isOwner: () => network.isOwner(),
+      isOwner: () => this.#isOwner(),
       peers,
     });
     this.#others = this.#othersFor({ tenant: DEFAULT_TENANT, user: undefined });
+  }
+
+  #isOwner(): boolean {
+    return !this.#isReleased && this.#deps.place.network.isOwner();
+  }
+
+  /** From now on, requests for the shard of this process are forwarded to its next owner. */
+  releaseShard(): void {
+    this.#isReleased = true;
   }
 
   #othersFor(client: AuthenticatedClient): ReadonlyMap<number, CallableServices> {
@@ -189,14 +200,14 @@ export class ShardLinks {
     if (number === undefined) return undefined;
     let isMoving = false;
     const request: Handlers["request"] = (asked, reply) => {
-      if (!network.isOwner()) return reply.send(MISDIRECTED_STATUS, {});
+      if (!this.#isOwner()) return reply.send(MISDIRECTED_STATUS, {});
       const answered = (isRefusal: (body: Uint8Array | string) => boolean): Reply =>
         network.key === undefined ? reply : misdirectRefused(reply, () => isMoving, isRefusal);
       if (isProcessCall(asked)) return serveCall(asked, answered(isCallRefusedByStop), partsOf);
       handlers.request(asked, answered(isRequestRefusedByStop));
     };
     const upgrade: Handlers["upgrade"] = (asked) =>
-      network.isOwner()
+      this.#isOwner()
         ? handlers.upgrade(asked)
         : { kind: "refuse", status: MISDIRECTED_STATUS, headers: {}, body: "" };
     const secured = network.key && { shard: number, key: network.key };

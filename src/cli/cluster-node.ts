@@ -29,6 +29,8 @@ import {
   type ShardTask,
   type ReadyMessage,
   startShardProcess,
+  hasEnded,
+  releaseShardOf,
   stopShardProcess,
 } from "./shard-processes.ts";
 
@@ -87,6 +89,8 @@ export class ClusterNodeProcesses {
   readonly #task: (shard: number | undefined, epoch: number) => ShardTask;
   readonly #children = new Map<number, NodeChild>();
   #forwarding: ShardChild | undefined;
+  /** Processes that have given their shards up, and still forward requests of their clients. */
+  readonly #released = new Set<ShardChild>();
   #news: ClusterUpdate = { routes: [], validUntil: -Infinity };
   readonly stopMs = STOP_MS;
   readonly #id: string;
@@ -211,7 +215,8 @@ export class ClusterNodeProcesses {
       await stopShardProcess(process);
       await this.#leases.give(shard);
     });
-    if (this.#forwarding !== undefined) given.push(stopShardProcess(this.#forwarding.process));
+    const others = [...this.#released, ...(this.#forwarding === undefined ? [] : [this.#forwarding])];
+    given.push(...others.map(({ process }) => stopShardProcess(process)));
     const ended = await Promise.allSettled(given);
     await this.#leave();
     for (const end of ended) if (end.status === "rejected") throw end.reason;
@@ -225,7 +230,10 @@ export class ClusterNodeProcesses {
       await new Promise<void>((resolve) => systemScheduler.after(HAND_OVER_LOOK_MS, resolve, true));
   }
 
-  /** Stops the process of a shard, so that the shard can be handed over. The shard's next owner continues its runs. */
+  /**
+   * Makes the process of a shard give it up, so that the shard can be handed over. The shard's next owner continues its runs. The process
+   * goes on while clients are connected with it for other shards.
+   */
   async #release(shard: number): Promise<void> {
     const child = this.#children.get(shard);
     if (child === undefined) return;
@@ -235,7 +243,11 @@ export class ClusterNodeProcesses {
     // over anyway.
     await this.#forwarding?.started.catch(() => undefined);
     child.isReleased = true;
-    await stopShardProcess(child.process, "hand over");
+    await releaseShardOf(child.process);
+    if (this.#children.get(shard) === child) this.#children.delete(shard);
+    if (hasEnded(child.process)) return;
+    this.#released.add(child);
+    child.process.once("exit", () => this.#released.delete(child));
   }
 
   async #leave(): Promise<void> {
@@ -251,6 +263,7 @@ export class ClusterNodeProcesses {
   *#all(): Generator<ShardChild> {
     yield* this.#children.values();
     if (this.#forwarding !== undefined) yield this.#forwarding;
+    yield* this.#released;
   }
 
   #ports(): ClusterNodeInfo["ports"] {

@@ -19,11 +19,8 @@ export interface Running extends Pick<App, "close"> {
 /** The signals that ask a process to shut down. */
 export const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
-/**
- * Shuts the server down, then ends the process. `drainMs`: the longest wait for running supersteps in milliseconds; default
- * {@link DRAIN_MS}.
- */
-export type StopProcess = (signal: NodeJS.Signals, drainMs?: number) => void;
+/** Shuts the server down, then ends the process. */
+export type StopProcess = (signal: NodeJS.Signals) => void;
 
 /** Registers `stop`, which is called each time the process is asked to stop. */
 type OnStop = (stop: StopProcess) => void;
@@ -69,7 +66,7 @@ function stopper(
   exit: (code: number) => never,
 ): StopProcess {
   let stopping = false;
-  return (signal, drainMs = DRAIN_MS) => {
+  return (signal) => {
     const app = current();
     // On a second signal, or before the server has started, the process ends at once. The stored data is consistent at any moment.
     if (stopping || app === undefined) {
@@ -85,7 +82,7 @@ function stopper(
     });
     const { running } = app.system.figures;
     if (running > 0) logger.info(waitingFor(running));
-    app.close(drainMs).then(
+    app.close(DRAIN_MS).then(
       () => {
         const { running: parked, queued } = app.system.figures;
         // The number of unfinished runs is logged because the next start resumes them.

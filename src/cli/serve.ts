@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from "node:path";
-import type { App, AppOptions } from "../app.ts";
+import type { App, AppOptions, ShardApp } from "../app.ts";
 import { checkDataDirectory, type Config, configFileAt, readConfig } from "../config/config.ts";
 import { parseKeyList } from "../access/api-keys.ts";
 import { createLogger } from "../platform/log.ts";
@@ -9,6 +9,7 @@ import { guardProcess, type Running, type StopProcess } from "./process-lifecycl
 import { trackClusterAddresses, killThisProcess } from "./cluster-child.ts";
 import { prepareClusterData, prepareShards, shardDirectory } from "./shard-directories.ts";
 import {
+  handOverShard,
   type HangLimits,
   onParentStopOrExit,
   progressReporter,
@@ -77,13 +78,27 @@ export async function serve(options: Serving): Promise<void> {
   // The logger is registered before any file is loaded, because graph files may ask for it while they are loaded.
   registerSdkLogger(logger);
   let running: () => Running | undefined = () => undefined;
+  /** The server of a process with a shard. */
+  let shardApp: ShardApp | undefined;
   const onStop =
     task &&
     ((stop: StopProcess) => {
-      const end = (drainMs?: number) => stop("SIGTERM", drainMs);
+      let isEnding = false;
+      const end = (): void => {
+        isEnding = true;
+        stop("SIGTERM");
+      };
+      const handOver = (): void => {
+        if (shardApp === undefined) return end();
+        logger.info("the shard is handed over; open connections to other shards go on");
+        // A second stop would end the process at once.
+        const endOnce = () => void (isEnding || end());
+        // After an error the stop fails too, and reports it.
+        handOverShard(shardApp).then(endOnce, endOnce);
+      };
       // A process of a cluster node ends at once when its parent has ended. Only the parent renews the leases, so another node may soon
       // take the shard.
-      onParentStopOrExit(end, task.cluster === undefined ? end : killThisProcess);
+      onParentStopOrExit(end, handOver, task.cluster === undefined ? end : killThisProcess);
     });
   const leave = guardProcess(logger, () => running(), onStop);
 
@@ -147,6 +162,7 @@ export async function serve(options: Serving): Promise<void> {
         network: network ?? createUnixNetwork(sockets, number),
       };
       const app = await createShardApp(own, place).finally(() => progress.end());
+      shardApp = app;
       registerInProcessServer((request) => app.fetch(request), app.url);
       const peer = network?.listening;
       reportToParent({ address: app.address, url: app.url, transport: app.transport, ...(peer && { peer }) });

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { App, ProcessAddresses, ProcessPlace } from "../app.ts";
+import type { App, ProcessAddresses, ProcessPlace, ShardApp } from "../app.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
@@ -85,11 +85,10 @@ export function progressReporter(): () => void {
   };
 }
 
-/**
- * Messages with which a parent asks a child process to end: because the server stops, or because the process's shard is handed over to
- * another node.
- */
-type StopMessage = "stop" | "hand over";
+/** The message with which a parent asks a child process to end. */
+const STOP = "stop";
+/** The message with which a parent asks a child process to give up its shard, so that another node can take it. */
+const HAND_OVER = "hand over";
 
 /** The message with which a parent asks a child process whether it responds, and the response. */
 const PING = "ping";
@@ -101,15 +100,35 @@ const PONG = "pong";
  */
 const HAND_OVER_DRAIN_MS = 2_000;
 
+/** The message in which a child process reports that it has given its shard up, and only forwards requests from then on. */
+const RELEASED = "released";
+/** The longest time in which a process gives its shard up, in milliseconds. Then it ends. */
+const RELEASE_MS = 9_500;
+/** The longest time for which a process that has given its shard up goes on forwarding requests of its clients, in milliseconds. */
+const FORWARDING_MS = 300_000;
+
 /**
- * Calls `stop` when the parent process asks this process to end, and `orphaned` when the parent has ended. Stop signals are ignored,
- * because the parent handles them.
+ * Gives up the shard of this process, and reports that to the parent process. Resolves when no client is connected for a forwarded request
+ * any more, or after {@link FORWARDING_MS}.
  */
-export function onParentStopOrExit(stop: (drainMs?: number) => void, orphaned: () => void): void {
+export async function handOverShard(app: ShardApp): Promise<void> {
+  const after = (ms: number) =>
+    new Promise<"late">((resolve) => systemScheduler.after(ms, () => resolve("late")));
+  const released = app.releaseShard(HAND_OVER_DRAIN_MS);
+  if ((await Promise.race([released, after(RELEASE_MS)])) === "late") return;
+  process.send?.(RELEASED, undefined, undefined, () => undefined);
+  await Promise.race([app.forwardingEnded(), after(FORWARDING_MS)]);
+}
+
+/**
+ * Calls `stop` when the parent process asks this process to end, `handOver` when it asks it to give up its shard, and `orphaned` when the
+ * parent has ended. Stop signals are ignored, because the parent handles them.
+ */
+export function onParentStopOrExit(stop: () => void, handOver: () => void, orphaned: () => void): void {
   for (const signal of STOP_SIGNALS) process.on(signal, () => undefined);
   process.on("message", (message) => {
-    if (message === ("stop" satisfies StopMessage)) stop();
-    if (message === ("hand over" satisfies StopMessage)) stop(HAND_OVER_DRAIN_MS);
+    if (message === STOP) stop();
+    if (message === HAND_OVER) handOver();
     if (message === PING) process.send?.(PONG, undefined, undefined, () => undefined);
   });
   process.on("disconnect", orphaned);
@@ -243,12 +262,30 @@ export function startShardProcess(task: ShardTask, watchdogs: ProcessWatchdogs):
   return { process: child, started };
 }
 
+export const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
+  exitCode !== null || signalCode !== null;
+
 /** Asks a process to stop. Resolves when the process has ended. */
-export function stopShardProcess(child: ChildProcess, message: StopMessage = "stop"): Promise<void> {
+export function stopShardProcess(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
-    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    if (hasEnded(child)) return resolve();
     child.once("exit", () => resolve());
-    child.send(message, () => undefined);
+    child.send(STOP, () => undefined);
+  });
+}
+
+/**
+ * Asks a process to give up its shard. Resolves when it has done so, or has ended. A process that has clients for which it forwards requests
+ * goes on for some time, and then ends by itself.
+ */
+export function releaseShardOf(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (hasEnded(child)) return resolve();
+    child.once("exit", () => resolve());
+    child.on("message", (message) => {
+      if (message === RELEASED) resolve();
+    });
+    child.send(HAND_OVER, () => undefined);
   });
 }
 

@@ -50,6 +50,7 @@ const isSendable = (code: number): boolean => code >= 1000 && (code <= 1003 || c
 export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
   const { own, count, peers } = deps;
   let next = 0;
+  const open = new PendingCount();
   const numberOf = (name: ShardSelector): number => {
     if (name === HOME_SHARD) return 0;
     return name === ANY_SHARD ? (own ?? next++ % count) : shardOf(name, count);
@@ -85,7 +86,8 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
         const isRepeatable = isRead || isKeyed || more.startsRun;
         await new Exchange(reply, more).run(deps, shard, { ...asked, ...body }, isRepeatable);
       };
-      return send();
+      const end = open.begin();
+      return send().finally(end);
     },
 
     socket(name, socket, client, request) {
@@ -95,9 +97,34 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
       const opened = shard === undefined ? Array.from({ length: count }, (_, one) => one) : [shard];
       const connect = (one: number): Promise<PeerSocket> =>
         callWithRetry(deps, true, () => peers.open(one, { path: request.path, headers }, request.protocol));
+      socket.onClose(open.begin());
       return join(socket, opened, connect);
     },
+
+    idle: () => open.none(),
   };
+}
+
+/** Counts what has begun and not ended. */
+class PendingCount {
+  #count = 0;
+  #waiting: (() => void)[] = [];
+
+  /** Returns the function that MUST be called once at the end. */
+  begin(): () => void {
+    this.#count++;
+    return () => {
+      if (--this.#count > 0) return;
+      for (const resolve of this.#waiting.splice(0)) resolve();
+    };
+  }
+
+  none(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#count === 0) resolve();
+      else this.#waiting.push(resolve);
+    });
+  }
 }
 
 /** Passes the messages of a client's socket to sockets of other processes, and back. */

@@ -37,6 +37,7 @@ import { countResponse } from "./response-counts.ts";
 import { webhookRoutes } from "./routes/webhook-deliveries.ts";
 
 const notFound = new ServiceError("route.not_found", "Not Found");
+const hasStopped = new ServiceError("server.draining", "The server is stopping");
 const onlyWithKey = new ServiceError(
   "auth.forbidden",
   "No rule says which users may do this: it needs an API key of the server",
@@ -95,6 +96,9 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     if (client.user !== undefined && route.access === undefined)
       return refuse(deps, reply, client.headers, onlyWithKey);
     if (deps.forwarding !== undefined && isForwarded(deps.forwarding, request, reply, found, client)) return;
+    // The data of this process are closed. The response closes the connection, so the next request reaches another process.
+    if (deps.hasStopped?.() === true && route.access !== "public")
+      return refuse(deps, reply, client.headers, hasStopped);
     const call = new RouteCall(request, reply, client, found.params, traffic.of(route), deps.budget);
     try {
       route.handle(call)?.then(undefined, (cause: unknown) => fail(deps, call, cause));

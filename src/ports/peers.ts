@@ -141,4 +141,6 @@ export interface RequestForwarder {
     client: AuthenticatedClient,
     request: { readonly path: string; readonly headers: ReplyHeaders; readonly protocol?: string },
   ): Promise<void> | undefined;
+  /** Resolves when no forwarded request is without a complete response, and no forwarded socket is open. */
+  idle(): Promise<void>;
 }

@@ -149,6 +149,8 @@ export interface Transport {
    * the request to which it responds is still arriving. New connections are accepted until `close`.
    */
   startDraining(): void;
+  /** Accepts no new connections. Open connections stay open. */
+  stopListening(): void;
   /** Accepts no new connections, and closes every connection. */
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { createServer, IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, Server as NetServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { ServiceError } from "../model/errors.ts";
 import type { Transport, TransportOpener, TransportOptions } from "../ports/transport.ts";
@@ -86,6 +86,10 @@ export const openNode: TransportOpener = async (handlers, options) => {
     kind: "node",
     address: { host: options.host, port },
     startDraining: handler.startDraining,
+    stopListening() {
+      // Calls `close` of the TCP server, because `close` of Node's HTTP server closes idle connections, on which a request may be on its way.
+      closed ??= new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+    },
     async close() {
       closed ??= new Promise((resolve) => server.close(() => resolve()));
       handler.close();

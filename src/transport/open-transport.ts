@@ -53,6 +53,7 @@ function viaNothing(): TransportOpener & ChosenTransport {
     kind: "none",
     address: { host, port: 0 },
     startDraining: () => undefined,
+    stopListening: () => undefined,
     close: async () => undefined,
   });
   return Object.assign(open, choice);

@@ -151,15 +151,19 @@ const openUws = async (
     sharesPort ? SHARED_PORT : EXCLUSIVE_PORT,
   );
   let open = true;
+  const stopListening = (): void => {
+    if (open) uws.us_listen_socket_close(listening);
+    open = false;
+  };
   return {
     kind: "uws",
     address: { host, port: uws.us_socket_local_port(listening) },
     startDraining() {
       isDraining = true;
     },
+    stopListening,
     async close() {
-      if (open) uws.us_listen_socket_close(listening);
-      open = false;
+      stopListening();
       app.close();
     },
   };

@@ -4,6 +4,7 @@ import { SERVER_STOPPING_CLOSE } from "./close-codes.ts";
 /** The open sockets of a server. */
 export class OpenSockets {
   readonly #all = new Set<Socket>();
+  readonly #forwarded = new Set<Socket>();
   #counted = 0;
 
   /** The number of open sockets, except those of the inspector. */
@@ -17,8 +18,19 @@ export class OpenSockets {
     if (isCounted) this.#counted++;
     socket.onClose(() => {
       this.#all.delete(socket);
+      this.#forwarded.delete(socket);
       if (isCounted) this.#counted--;
     });
+  }
+
+  /** Notes that another process serves this open socket. */
+  setForwarded(socket: Socket): void {
+    this.#forwarded.add(socket);
+  }
+
+  /** Closes the sockets that this process serves itself, because it gives its shard up. */
+  closeOwn(): void {
+    for (const socket of this.#all) if (!this.#forwarded.has(socket)) socket.close(...SERVER_STOPPING_CLOSE);
   }
 
   /**

@@ -111,7 +111,10 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
           headers: headers ?? {},
           ...protocol,
         });
-        if (forwarded !== undefined) return forwarded;
+        if (forwarded !== undefined) {
+          deps.sockets.setForwarded(socket);
+          return forwarded;
+        }
       }
       const accepted = { ...known, ...upgraded, configurable: configurable(), parts: found.parts };
       await found.open(deps, socket, accepted);

@@ -104,7 +104,7 @@ async function breakCluster(): Promise<readonly Violation[]> {
   for (const [name, count] of outcome.faults) process.stdout.write(`${count} x ${name}\n`);
   const sorted = outcome.recoveries.toSorted((one, other) => one - other);
   process.stdout.write(
-    `\nseed ${seed}: ${caused} faults, ${outcome.operations} operations and ${outcome.lost} cut short, ${outcome.runs} runs acknowledged ` +
+    `\nseed ${seed}: ${caused} faults, ${outcome.operations} operations and ${outcome.lost} cut short, ${outcome.cuts} connections cut during verifications, ${outcome.runs} runs acknowledged ` +
       `(${outcome.stateless} without a thread), ${outcome.events} events received, ${outcome.machineEvents} events sent to machines; ` +
       `${outcome.entries} entries in the logs, ${outcome.takeovers} takeovers, ${outcome.begunAgain} tasks begun again, ${outcome.copies} databases of nodes compared; all shards served ` +
       `${sorted[Math.floor(sorted.length / 2)]} ms after a fault (median), ${sorted.at(-1)} ms at most; ${outcome.violations.length} violations` +

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { ByteStream } from "../../src/ports/transport.ts";
 import { echo, JSON_TYPE, MAX_BODY, signal, url, type Rig } from "../transport/rig.ts";
 import { parse } from "../transport/wire.ts";
 
@@ -212,6 +213,28 @@ export function requestContract({ serve, dial }: Rig): void {
       }
     },
   );
+
+  test("without listening, a new connection is refused; an open one is served, and its stream goes on", async () => {
+    let stream: ByteStream | undefined;
+    const transport = await serve((request, reply) => {
+      if (request.path === "/stream") stream = reply.open(200, JSON_TYPE, "begun ");
+      else reply.send(200, JSON_TYPE, "{}");
+    });
+    const [idle, streaming] = [await dial(transport), await dial(transport)];
+    const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    idle.send(request("/"));
+    await idle.until((text) => text.includes("{}"));
+    streaming.send(request("/stream"));
+    await streaming.until((text) => text.includes("begun "));
+    transport.stopListening();
+    await expect(dial(transport)).rejects.toThrow("ECONNREFUSED");
+    const from = idle.text.length;
+    idle.send(request("/"));
+    await idle.until((text) => text.slice(from).includes("{}"));
+    stream?.end("ended");
+    await streaming.until((text) => text.includes("ended"));
+    await transport.close();
+  });
 
   test("drain: a client that is still sending its request body gets the response, and may send another request", async () => {
     const transport = await serve((_, reply) => reply.send(503, JSON_TYPE, "{}"));

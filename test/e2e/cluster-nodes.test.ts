@@ -1,3 +1,4 @@
+import { Agent, request } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { Client } from "@langchain/langgraph-sdk";
 import { Client as PostgresClient } from "pg";
@@ -13,6 +14,7 @@ import { type PostgresServer, startPostgres, urlOf } from "../postgres/postgres-
 /** By their names, the node a should have both shards: beside it, b is there to take over. */
 const SHARDS = 2;
 const STEPS = 12;
+const LONG_STEPS = 150;
 const LEASE_MS = 1_500;
 const SECRET = "a secret of a cluster, long enough for it";
 // Each test starts several nodes, with several processes each.
@@ -28,7 +30,9 @@ afterAll(async () => {
 });
 
 const config = home.project("cluster", {
-  "heddle.json": { graphs: { count: "./graphs.ts:count", where: "./graphs.ts:where" } },
+  "heddle.json": {
+    graphs: { count: "./graphs.ts:count", long: "./graphs.ts:long", where: "./graphs.ts:where" },
+  },
   "graphs.ts": `
 import { END, graph, list, value } from "heddle";
 
@@ -40,7 +44,7 @@ export const where = graph({
 });
 
 /** Counts in steps that take some time. */
-export const count = graph({
+const counting = (steps) => graph({
   state: { log: list() },
   nodes: {
     step: async ({ log }) => {
@@ -48,8 +52,11 @@ export const count = graph({
       return { log: [log.length] };
     },
   },
-  edges: { start: "step", step: ({ log }) => (log.length < ${STEPS} ? "step" : END) },
+  edges: { start: "step", step: ({ log }) => (log.length < steps ? "step" : END) },
 });
+export const count = counting(${STEPS});
+/** Takes longer than two shards are on their way to other nodes. */
+export const long = counting(${LONG_STEPS});
 `,
   "package.json": { type: "module" },
 });
@@ -397,6 +404,89 @@ test("a process of a node that hangs is killed after the limit, and its shard is
     .poll(() => client.runs.wait(id, "where", { input: {} }).catch(() => ({ pid })), { timeout: 60_000 })
     .not.toMatchObject({ pid });
   await expectTakenOver("hanging", 1);
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** A connection of its own to one process of a node. */
+class OneConnection {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #url: string;
+
+  constructor(url: string) {
+    this.#url = url;
+    onTestFinished(() => this.#agent.destroy());
+  }
+
+  /** Sends a request. Resolves with the whole body, or what of it has come before the connection was cut; `begun` is called with its first bytes. */
+  post(path: string, body: object, begun?: () => void): Promise<{ text: string; isCut: boolean }> {
+    return new Promise((resolve, reject) => {
+      const headers = { "content-type": "application/json" };
+      const sent = request(
+        `${this.#url}${path}`,
+        { method: "POST", agent: this.#agent, headers },
+        (response) => {
+          let text = "";
+          response.setEncoding("utf8").on("data", (piece: string) => {
+            text += piece;
+            begun?.();
+          });
+          response.on("error", () => undefined);
+          response.on("close", () => resolve({ text, isCut: !response.complete }));
+        },
+      );
+      sent.on("error", reject);
+      sent.end(JSON.stringify(body));
+    });
+  }
+
+  /** The process with which it is connected: a run without a thread is run there. */
+  async pid(): Promise<number> {
+    const { text } = await this.post("/runs/wait", { assistant_id: "where", input: {} });
+    return (JSON.parse(text) as { pid: number }).pid;
+  }
+}
+
+test("a process that hands its shard over does not cut its clients' streams of other shards, and follows these too", async () => {
+  const a = await start("a", { schema: "streaming" });
+  await start("b", { schema: "streaming" });
+  const client = connect(a);
+  const pids = await pidsOf(client);
+  const ids = idsOf(1);
+  const streams: {
+    readonly text: Promise<{ text: string; isCut: boolean }>;
+    readonly begun: Promise<void>;
+  }[] = [];
+  for (const [shard, id] of ids.entries()) {
+    let connection = new OneConnection(a.url);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    while ((await connection.pid()) === pids[shard]) connection = new OneConnection(a.url);
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await client.threads.create({ threadId: id });
+    const config = { recursion_limit: 1_000 };
+    const body = { assistant_id: "long", input: {}, config, stream_mode: ["updates"] };
+    streams.push({ text: connection.post(`/threads/${id}/runs/stream`, body, begin), begun });
+  }
+  await Promise.all(streams.map(({ begun }) => begun));
+  expect(await clusterCommand("streaming", ["drain", "a"])).toMatchObject({ status: 0 });
+  for (const { text: ended } of streams) {
+    // oxlint-disable-next-line no-await-in-loop -- they run side by side
+    const { text, isCut } = await ended;
+    expect(isCut).toBe(false);
+    const steps = [...text.matchAll(/^data: \{"step":\{"log":\[(\d+)\]/gm)].map(([, step]) => Number(step));
+    expect(steps).toEqual(Array.from({ length: LONG_STEPS }, (_, i) => i));
+  }
+  // Nobody is connected any more with the processes that had the shards.
+  await expect.poll(() => pids.some(isAlive)).toBe(false);
+  expect(await client.threads.count()).toBe(SHARDS * 2);
 });
 
 test("a node that was paused and taken over writes nothing any more, and forwards from then on", async () => {

@@ -51,6 +51,8 @@ export interface ClusterOutcome extends LogCounts {
   readonly machineEvents: number;
   /** Actions that a broken connection cut short. */
   readonly lost: number;
+  /** Connections that were cut during verifications. */
+  readonly cuts: number;
   /** Milliseconds from the end of each fault until all shards were served again. */
   readonly recoveries: readonly number[];
   readonly violations: readonly Violation[];
@@ -64,6 +66,8 @@ const SHARDS = 4;
 const LEASE = 1_500;
 /** Milliseconds for which a node keeps temporary threads for readers. */
 const LINGER = 60_000;
+/** Milliseconds that a process takes at most from the log line about its departure to the end of its connections, or back. */
+const DEPARTURE = 12_000;
 /** Milliseconds: the limit until all nodes serve all shards. */
 const HEALTHY = 120_000;
 const SECRET = "the secret of the cluster under faults, long enough";
@@ -117,6 +121,7 @@ class ClusterDriver {
   #counts: LogCounts = { entries: 0, takeovers: 0, begunAgain: 0, copies: 0 };
   #operations = 0;
   #lost = 0;
+  #cuts = 0;
 
   constructor(options: ClusterChaosOptions, directory: string, postgres: PostgresServer) {
     this.#options = options;
@@ -143,6 +148,7 @@ class ClusterDriver {
       events: frames.reduce((sum, count) => sum + count, 0),
       machineEvents: sent.filter(({ acknowledged }) => acknowledged !== undefined).length,
       lost: this.#lost,
+      cuts: this.#cuts,
       recoveries: this.#recoveries,
     };
   }
@@ -321,7 +327,26 @@ class ClusterDriver {
     return false;
   }
 
-  async #verify(client: Client, all: boolean): Promise<void> {
+  /**
+   * While no fault is under way, the client's connections are cut only where a process of its node ends or gives up its shard, because a node
+   * that was away gets its shards back.
+   */
+  async #checkCuts({ cuts }: PatientClient): Promise<void> {
+    for (const cut of cuts.splice(0)) {
+      const node = this.#nodes.find(({ port }) => port === cut.port) as NodeProcess;
+      const isExplained = () => node.hasDeparted(cut.sent - DEPARTURE, cut.at + DEPARTURE);
+      this.#cuts++;
+      // The node's output may come later than the end of its connections.
+      const until = cut.at + DEPARTURE;
+      // oxlint-disable-next-line no-await-in-loop -- it waits for the output
+      while (!isExplained() && performance.now() < until) await sleep(20);
+      if (isExplained()) continue;
+      const message = `the connection of ${cut.request} was cut, though no process of its node ended or gave up a shard`;
+      this.#found({ invariant: "connection", message, evidence: { cut, output: node.output } });
+    }
+  }
+
+  async #verify(client: PatientClient, all: boolean): Promise<void> {
     const [ledger, dice, hooks, effects, found] = [
       this.#ledger,
       this.#dice,
@@ -333,6 +358,7 @@ class ClusterDriver {
     try {
       await Promise.all([verify(verification), verifyStateless(verification)]);
       if (all) await verifyStatelessWebhooks(verification);
+      await this.#checkCuts(client);
     } catch (error) {
       const evidence = error instanceof Error ? error.stack : undefined;
       found({ invariant: "connection", message: `while looking: ${String(error)}`, evidence });

@@ -19,12 +19,20 @@ export const readOwners = (file: string): OwnerLine[] =>
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as OwnerLine);
 
+/**
+ * What a node logs when the connections with one of its processes end: the process gives its shard up, or ends, or has lost its shard. Each
+ * line of the log is one of these at most.
+ */
+const DEPARTURES =
+  /"(?:the shard is handed over|stopping|stopped|the process of a shard ended|another node has taken [^"]*)[";:]/g;
+
 /** A node of the cluster: a process group of the command line and its shards. It can be ended and started again. */
 export class NodeProcess {
   readonly #setup: NodeSetup;
   #child: ChildProcess | undefined;
   #gone: Promise<string> = Promise.resolve("");
   #output = "";
+  readonly #departures: number[] = [];
   /** The exit code or signal of the last process; undefined while it runs. */
   ended: string | undefined;
   /** Whether the driver has ended it, or is about to. */
@@ -46,6 +54,11 @@ export class NodeProcess {
     return this.#output;
   }
 
+  /** Whether a process of this node has ended, or has given its shard up, in this time: milliseconds of the monotonic clock. */
+  hasDeparted(from: number, until: number): boolean {
+    return this.#departures.some((at) => at >= from && at <= until);
+  }
+
   start(): void {
     const { args, env } = this.#setup;
     this.isExpectedToEnd = false;
@@ -58,6 +71,7 @@ export class NodeProcess {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => {
         this.#output = (this.#output + text).slice(-12_000);
+        for (const _ of text.matchAll(DEPARTURES)) this.#departures.push(performance.now());
       });
     }
     this.#child = child;

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, ConnectionLost, type Answer, type Frame, type StreamEnd } from "../client.ts";
 
@@ -5,17 +6,47 @@ import { Client, ConnectionLost, type Answer, type Frame, type StreamEnd } from 
 const PATIENCE = 30_000;
 const PAUSE = 100;
 
-/** A client that sends a request again that was refused because a shard has no owner at the moment, and goes on with a broken stream. */
+/** A request whose connection was cut. */
+export interface Cut {
+  /** The port of the node to which it was connected. */
+  readonly port: number;
+  /** When the request was sent, and when its connection was cut: milliseconds of the monotonic clock. */
+  readonly sent: number;
+  readonly at: number;
+  readonly request: string;
+  readonly error: string;
+}
+
+/**
+ * A client that sends a request again that was refused because a shard has no owner at the moment, and goes on with a broken stream. It
+ * keeps a list of the connections that were cut meanwhile.
+ */
 export class PatientClient extends Client {
+  readonly cuts: Cut[] = [];
+  /** The ports to which a request was sent. */
+  readonly #ports: AsyncLocalStorage<number[]>;
+
+  constructor(pick: () => number) {
+    const ports = new AsyncLocalStorage<number[]>();
+    super(() => {
+      const port = pick();
+      ports.getStore()?.push(port);
+      return port;
+    });
+    this.#ports = ports;
+  }
+
   override async json(...request: Parameters<Client["json"]>): Promise<Answer> {
     const until = performance.now() + PATIENCE;
     for (;;) {
+      const [ports, sent]: [number[], number] = [[], performance.now()];
       try {
-        const answer = await super.json(...request);
+        const answer = await this.#ports.run(ports, () => super.json(...request));
         if (answer.status !== 503 || performance.now() > until) return answer;
       } catch (error) {
         if (!(error instanceof ConnectionLost) || request[0] !== "GET" || performance.now() > until)
           throw error;
+        this.#noteCut(ports, sent, `${request[0]} ${request[1]}`, error.message);
       }
       await sleep(PAUSE);
     }
@@ -32,10 +63,19 @@ export class PatientClient extends Client {
     };
     for (;;) {
       const from = after === undefined ? headers : { ...headers, "last-event-id": after };
-      const end = await super.stream(method, path, body, from, onHead, take, signal);
+      const [ports, sent]: [number[], number] = [[], performance.now()];
+      const end = await this.#ports.run(ports, () =>
+        super.stream(method, path, body, from, onHead, take, signal),
+      );
       const isOver = end.status !== 503 && (end.how !== "cut" || method !== "GET");
       if (isOver || performance.now() > until) return end;
+      if (end.how === "cut")
+        this.#noteCut(ports, sent, `${method} ${path}`, end.error ?? "the stream broke off");
       await sleep(PAUSE);
     }
+  }
+
+  #noteCut(ports: readonly number[], sent: number, request: string, error: string): void {
+    this.cuts.push({ port: ports.at(-1) ?? 0, sent, at: performance.now(), request, error });
   }
 }
