@@ -223,7 +223,7 @@ export function createMachineGraph(
       writeFault: (write: JsonObject, values: () => JsonObject) => writeFault(versions, write, values),
       updateEnteringState: (name: string, values: JsonObject) => updateEnteringState(versions, name, values),
       stateNames: () => versions.current.states,
-      whyNotInput: (input: unknown) => (hasActorReference(input) ? REFERENCE_FAULT : undefined),
+      whyNotInput: (input: unknown) => (hasActorReference(input) ? REFERENCE_FAULT.value : undefined),
       whyNeedsInput: () => whyNeedsInput(versions.current),
       firstContext: () => firstContext(versions.current),
       timers: (values: JsonObject) => timersOf(values).map(({ id, due }) => ({ id, due })),
