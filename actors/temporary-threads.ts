@@ -21,14 +21,13 @@ interface Deps {
 type WithoutActor = (liveThread: LiveThread, write: () => Promise<void>) => Promise<void>;
 
 /**
- * What to do with a temporary thread that an earlier process has left. `delete`: its run has not ended, and depended on a connection to that
- * process (`bound`). `keep`: its run has ended. The thread is kept for a while, because clients that waited for the run may come back for its
- * result; in a cluster, other processes do so on their behalf.
+ * What to do with a temporary thread that an earlier process has left. `delete`: its run depended on a connection to that process (`bound`).
+ * `keep`: its run has ended. The thread is kept for a while, because clients that waited for the run may come back for its result; in a
+ * cluster, other processes do so on their behalf.
  */
 export function recoveryOfTemporary(thread: ThreadRecord): "continue" | "delete" | "keep" {
-  const { temporary } = thread;
-  if (!hasWork(thread) && thread.delayed === null) return "keep";
-  return temporary === "bound" ? "delete" : "continue";
+  if (thread.temporary === "bound") return "delete";
+  return hasWork(thread) || thread.delayed !== null ? "continue" : "keep";
 }
 
 /** Deletes threads that were created for a single run when that run has ended. */

@@ -201,7 +201,7 @@ describe("a thread made for one run", () => {
     });
   });
 
-  test.each(["background", "bound", "free"] as const)(
+  test.each(["background", "free"] as const)(
     "what a crash leaves of one that has ended, the next start keeps for a minute: who waited for it asks again (%s)",
     async (temporary) => {
       const kv = new MemoryKeyValueStore();

@@ -12,7 +12,9 @@ test("a cluster under faults: nothing acknowledged is lost, nothing is repeated,
     faults: 3,
     seed: 20_261,
     only: ["kill a node", "pause a node", "restart the database"],
-    threads: 20,
+    threads: 12,
+    clients: 8,
+    longest: 500,
     linger: false,
   });
   const shown = violations.map(({ invariant, message, evidence }) => [
