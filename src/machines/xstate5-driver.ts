@@ -44,9 +44,9 @@ export function createXState5Driver(
     const { root, effects } = interpreter;
     const { status, output, error } = root._snapshot;
     if (status === "error") throw error;
-    const snapshot = persisted(machine, root._snapshot);
+    const { value, context, rest } = persisted(machine, root._snapshot);
     return {
-      snapshot: { ...snapshot, rest: withForeignReferences(snapshot.rest, interpreter.foreignReferences()) },
+      snapshot: { value, context, rest: withForeignReferences(rest, interpreter.foreignReferences()) },
       status: status === "active" ? "active" : "done",
       output: toStorableWithErrors(output ?? null, "output"),
       effects,
