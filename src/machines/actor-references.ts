@@ -6,8 +6,9 @@ import { isObject, type JsonObject } from "../model/json.ts";
  */
 export const REFERENCE_KEY = "xstate$$type";
 
-/** The message about data that contains {@link REFERENCE_KEY} and was not made by XState. */
-export const REFERENCE_FAULT = `contains a member "${REFERENCE_KEY}", which XState reserves for references to actors`;
+const RESERVED = `a member "${REFERENCE_KEY}", which XState reserves for references to actors`;
+/** What is wrong with a value, or with data, that contains {@link REFERENCE_KEY} and was not made by XState. */
+export const REFERENCE_FAULT = { value: `contains ${RESERVED}`, data: `contain ${RESERVED}` };
 
 /**
  * Whether data contain what XState would take for a reference to an actor, at any level. Data of clients and results of actors MUST NOT

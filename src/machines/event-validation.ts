@@ -116,7 +116,7 @@ function whyNotData(event: object): string | undefined {
     if (depth > MAX_EVENT_DEPTH) return `are nested deeper than ${MAX_EVENT_DEPTH} levels`;
     const next: object[] = [];
     for (const one of level) {
-      if (Object.hasOwn(one, REFERENCE_KEY)) return REFERENCE_FAULT.replace("contains", "contain");
+      if (Object.hasOwn(one, REFERENCE_KEY)) return REFERENCE_FAULT.data;
       for (const value of Object.values(one) as unknown[]) {
         if (++count > MAX_EVENT_VALUES) return `have more than ${MAX_EVENT_VALUES} values`;
         if (typeof value === "object" && value !== null) next.push(value);

@@ -27,7 +27,7 @@ export function writeFault(versions: MachineVersions, write: JsonObject, values:
     // A state that is copied back as it was has references of child machines to their own actors here.
     if (key === SNAPSHOT_KEY) continue;
     if (hasActorReference(write[key], (id) => isActorOf(values(), id)))
-      return { key, message: REFERENCE_FAULT };
+      return { key, message: REFERENCE_FAULT.value };
   }
   if (!Object.hasOwn(write, STATE_KEY)) return undefined;
   const faults = versions.of(values()).map((driver) => driver.whyNotState(write[STATE_KEY]));

@@ -101,7 +101,7 @@ export function createXState5Driver(
             const { output } = actor.getSnapshot();
             resolve(
               hasActorReference(output)
-                ? { error: new TypeError(`The output ${REFERENCE_FAULT}`) }
+                ? { error: new TypeError(`The output ${REFERENCE_FAULT.value}`) }
                 : { output },
             );
           },

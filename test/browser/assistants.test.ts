@@ -199,6 +199,29 @@ describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 
     await expect.poll(() => page.locator("h2").innerText()).toContain("approval");
   });
 
+  test("is not deleted unseen when another version has become current since the page read it", async () => {
+    const { url } = await serve();
+    const made = { graph_id: "approval", name: "Helper" };
+    const { assistant_id: id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, made);
+    const { page } = await opened(await browser(), `${url}/#/assistants/${id}`);
+    const remove = async () => {
+      await page.getByRole("button", { name: "Delete" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    };
+    await page.getByLabel("Description").waitFor();
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ description: "theirs" });
+    await fetch(`${url}/assistants/${id}`, { method: "PATCH", headers, body });
+    await remove();
+    await page
+      .getByText("The assistant was not deleted: somebody else has made version 2 current.")
+      .waitFor();
+    await expect.poll(() => page.getByLabel("Description").inputValue()).toBe("theirs");
+    await remove();
+    await page.getByText("Assistant deleted.").waitFor();
+    expect((await get(`${url}/assistants/${id}`)).status).toBe(404);
+  });
+
   test("however many there are, the default ones of the graphs are listed", async () => {
     const { url } = await serve();
     const make = (n: number) => postJson(`${url}/assistants`, { graph_id: "agent", name: `Helper ${n}` });

@@ -109,24 +109,51 @@ describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_00
     expect(wrong).toEqual([]);
   });
 
+  test("is not deleted unseen when somebody else has changed it since the page read it", async () => {
+    const { url } = await serve({ graphs: { work } });
+    const cron = { assistant_id: "work", schedule: "0 9 * * *", input: { name: "old" } };
+    const { cron_id } = await postJson<{ cron_id: string }>(`${url}/runs/crons`, cron);
+    const { page } = await opened(await browser(), `${url}/#/crons`);
+    const remove = async () => {
+      await page.locator(".crons > ul > li").getByRole("button", { name: "Delete" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    };
+    await page.locator(".crons > ul > li").getByRole("button", { name: "Delete" }).click();
+    await fetch(`${url}/runs/crons/${cron_id}`, {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ input: { name: "theirs" } }),
+    });
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("The cron was not deleted: somebody else has changed it.").waitFor();
+    expect(await (await get(`${url}/runs/crons/${cron_id}`)).json()).toMatchObject({
+      payload: { input: { name: "theirs" } },
+    });
+    await page.getByText("Run request").click();
+    await page.getByText("theirs").waitFor();
+    await remove();
+    await page.getByText("No crons yet").waitFor();
+  });
+
   test("is run now as it is stored, not as the page has read it; one that was deleted meanwhile is said to be", async () => {
     const { url } = await serve({ graphs: { work } });
-    const { cron_id } = await postJson<{ cron_id: string }>(`${url}/runs/crons`, {
-      assistant_id: "work",
-      schedule: "0 9 * * *",
-      input: { name: "old" },
-    });
+    const made = async (schedule: string) => {
+      const cron = { assistant_id: "work", schedule, input: { name: "old" } };
+      return (await postJson<{ cron_id: string }>(`${url}/runs/crons`, cron)).cron_id;
+    };
+    const [changed, deleted] = [await made("0 9 * * *"), await made("0 10 * * *")];
     const context = await browser();
     const { page } = await opened(context, `${url}/#/crons`);
-    const runNow = page.getByRole("button", { name: "Run now" });
-    await runNow.waitFor();
+    const runNow = (schedule: string) =>
+      page.locator(".crons > ul > li").filter({ hasText: schedule }).getByRole("button", { name: "Run now" });
+    await runNow("0 9 * * *").waitFor();
     const polls = await heldBack(context, "**/runs/crons/search");
-    await fetch(`${url}/runs/crons/${cron_id}`, {
+    await fetch(`${url}/runs/crons/${changed}`, {
       method: "PATCH",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ input: { name: "new" } }),
     });
-    await runNow.click();
+    await runNow("0 9 * * *").click();
     await page.getByText("Run started.").waitFor();
     const [found] = await postJson<readonly { thread_id: string; run_id: string }[]>(
       `${url}/runs/search`,
@@ -134,11 +161,11 @@ describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_00
     );
     const run = await (await get(`${url}/threads/${found?.thread_id}/runs/${found?.run_id}`)).json();
     expect(run).toMatchObject({ kwargs: { input: { name: "new" } } });
-    await fetch(`${url}/runs/crons/${cron_id}`, { method: "DELETE" });
-    await runNow.click();
+    await fetch(`${url}/runs/crons/${deleted}`, { method: "DELETE" });
+    await runNow("0 10 * * *").click();
     await page.getByText("Cron not found").waitFor();
     polls.pass();
-    await page.getByText("No crons yet").waitFor();
+    await expect.poll(() => page.locator(".crons > ul > li").count()).toBe(1);
   });
 
   test("a page of an address that is beyond the last one says so, and leads to the first one", async () => {

@@ -1,21 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { assign, createMachine, fromPromise, sendTo, setup } from "xstate";
-import { lines } from "./support/clients.ts";
-import { directory, serve } from "./support/server.ts";
-
-const connect = (lines[0] as (typeof lines)[number])[1];
-
-type Graphs = NonNullable<NonNullable<Parameters<typeof serve>[0]>["graphs"]>;
-type Values = Readonly<Record<string, unknown>>;
-
-async function serving(machine: unknown, data?: string) {
-  const app = await serve({ graphs: { machine } as Graphs, ...(data !== undefined && { data }) });
-  const client = connect(app.url);
-  const { thread_id: thread } = await client.threads.create();
-  const wait = (payload: object, on = thread) =>
-    client.runs.wait(on, "machine", payload as never) as Promise<Values>;
-  return { app, thread, wait };
-}
+import { directory } from "./support/server.ts";
+import { serveMachine } from "./support/served-machine.ts";
 
 class ServiceError extends Error {
   readonly code = 42;
@@ -56,7 +42,7 @@ const seenOf = async (thrown: unknown) => {
       failed: { on: { AGAIN: "working" } },
     },
   });
-  return (await (await serving(machine)).wait({ input: {} }))["seen"];
+  return (await (await serveMachine(machine)).wait({ input: {} }))["seen"];
 };
 
 describe("the error of a promise actor", () => {
@@ -150,10 +136,10 @@ describe("an Error in the context", () => {
 
   test("is stored as an object, also after a restart", async () => {
     const data = await directory();
-    const { app, thread, wait } = await serving(user, data);
+    const { app, thread, wait } = await serveMachine(user, data);
     expect(await wait({ input: {} })).toMatchObject({ __state__: "failure", error: stored });
     await app.close();
-    const again = await serving(user, data);
+    const again = await serveMachine(user, data);
     expect(await again.wait({ command: { resume: { type: "LOOK" } } }, thread)).toMatchObject({
       error: stored,
       kind: "object",
@@ -182,7 +168,7 @@ describe("an Error in the context", () => {
         off: { type: "final" },
       },
     });
-    const { wait } = await serving(machine);
+    const { wait } = await serveMachine(machine);
     await wait({ input: {} });
     expect(await wait({ command: { resume: { type: "FAIL" } } })).toHaveProperty(
       "__snapshot__.rest.children.child.snapshot.context.errors",
@@ -195,7 +181,7 @@ describe("an Error in the context", () => {
 
   test("next to what cannot be stored does not hide it", async () => {
     const machine = createMachine({ context: { error: new Error("a"), at: new Map() } });
-    await expect((await serving(machine)).wait({ input: {} })).rejects.toThrow(
+    await expect((await serveMachine(machine)).wait({ input: {} })).rejects.toThrow(
       "context.at cannot be stored: it is a Map",
     );
   });

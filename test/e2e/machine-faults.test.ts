@@ -9,12 +9,10 @@ import {
   sendTo,
   setup,
 } from "xstate";
-import { lines } from "./support/clients.ts";
 import { heldCalls } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
 import { post } from "./support/wire.ts";
-
-const connect = (lines[0] as (typeof lines)[number])[1];
+import { serveMachine } from "./support/served-machine.ts";
 
 type Graphs = NonNullable<NonNullable<Parameters<typeof serve>[0]>["graphs"]>;
 type Values = Readonly<Record<string, unknown>>;
@@ -28,15 +26,6 @@ afterEach(() => {
   const [first] = uncaught.splice(0);
   if (first !== undefined) throw first;
 });
-
-async function serving(machine: unknown, data?: string) {
-  const app = await serve({ graphs: { machine } as Graphs, ...(data !== undefined && { data }) });
-  const client = connect(app.url);
-  const { thread_id: thread } = await client.threads.create();
-  const wait = (payload: object, on = thread) =>
-    client.runs.wait(on, "machine", payload as never) as Promise<Values>;
-  return { app, client, thread, wait, path: `${app.url}/threads/${thread}` };
-}
 
 const noted = assign({
   seen: ({ context, event }: { context: { seen: string[] }; event: { type: string } }) => [
@@ -76,7 +65,7 @@ describe("what a promise actor emits", () => {
         return "second";
       }),
     });
-    const { client, thread } = await serving(machine);
+    const { client, thread } = await serveMachine(machine);
     const seen: unknown[] = [];
     const release = async () => {
       const [first, second] = await calls(2);
@@ -116,7 +105,7 @@ describe("what a promise actor emits", () => {
         failed: { type: "final" },
       },
     });
-    const { wait } = await serving(machine);
+    const { wait } = await serveMachine(machine);
     expect(await wait({ input: {} })).toMatchObject({
       __state__: "failed",
       why: "emit.n cannot be stored: it is a bigint",
@@ -127,7 +116,7 @@ describe("what a promise actor emits", () => {
 describe("a promise actor that never settles is stopped", () => {
   test("when the run fails because of another", async () => {
     const { work, calls } = heldCalls<string>();
-    const { wait } = await serving(sideBySide({ first: fromPromise(work), second: fromPromise(work) }));
+    const { wait } = await serveMachine(sideBySide({ first: fromPromise(work), second: fromPromise(work) }));
     const run = wait({ input: {} });
     const [first, second] = await calls(2);
     first?.fail(new Error("nobody handles this"));
@@ -146,7 +135,7 @@ describe("a promise actor that never settles is stopped", () => {
       initial: "working",
       states: { working: { invoke: { src: "work" } } },
     });
-    const { client, thread, path } = await serving(machine);
+    const { client, thread, path } = await serveMachine(machine);
     const { run_id } = await client.runs.create(thread, "machine", { input: {} });
     const [actor] = await calls(1);
     await post(`${path}/events`, { type: "ACT" });
@@ -163,7 +152,7 @@ test("a run that is cancelled while an actor works leaves its task to be done: t
     initial: "working",
     states: { working: { invoke: { src: "work", onDone: "done" } }, done: { type: "final" } },
   });
-  const { client, thread } = await serving(machine);
+  const { client, thread } = await serveMachine(machine);
   const { run_id } = await client.runs.create(thread, "machine", { input: {} });
   await calls(1);
   await client.runs.cancel(thread, run_id, true);
@@ -189,7 +178,7 @@ describe("a machine that never comes to rest fails its run", () => {
     ["always", circle],
     ["raise", raising],
   ])("because of %s", async (_, machine) => {
-    const { wait, path } = await serving(machine);
+    const { wait, path } = await serveMachine(machine);
     await expect(wait({ input: {} })).rejects.toThrow("does not come to rest: it made 10000 transitions");
     expect((await fetch(path)).status).toBe(200);
   });
@@ -199,7 +188,7 @@ describe("a machine that never comes to rest fails its run", () => {
       initial: "on",
       states: { on: { invoke: { src: "circle", onError: "failed" } }, failed: { type: "final" } },
     });
-    await expect((await serving(machine)).wait({ input: {} })).rejects.toThrow("does not come to rest");
+    await expect((await serveMachine(machine)).wait({ input: {} })).rejects.toThrow("does not come to rest");
   });
 
   test("one that makes thousands of transitions, and then rests, is none", async () => {
@@ -216,7 +205,7 @@ describe("a machine that never comes to rest fails its run", () => {
         done: { type: "final" },
       },
     });
-    expect(await (await serving(counting)).wait({ input: {} })).toMatchObject({ n: 5_000 });
+    expect(await (await serveMachine(counting)).wait({ input: {} })).toMatchObject({ n: 5_000 });
   });
 });
 
@@ -234,7 +223,7 @@ test("an event whose guard throws is stored while an actor works, and its own ru
       done: { type: "final" },
     },
   });
-  const { client, thread, wait, path } = await serving(machine);
+  const { client, thread, wait, path } = await serveMachine(machine);
   const run = wait({ input: {} });
   const [actor] = await calls(1);
   const sent = await post(`${path}/events`, { type: "GO" });
@@ -257,7 +246,7 @@ test.each([Number.MAX_VALUE, 8.64e15, 2 ** 31, -5, Number.NaN, Number.POSITIVE_I
         off: { type: "final" },
       },
     });
-    const { timers } = (await (await serving(machine)).wait({ input: {} }))["__snapshot__"] as {
+    const { timers } = (await (await serveMachine(machine)).wait({ input: {} }))["__snapshot__"] as {
       timers: readonly [{ readonly due: number }];
     };
     const { due } = timers[0];
@@ -285,14 +274,14 @@ describe("a context", () => {
     ["a text", "abc"],
     ["a number", 5],
   ])("that is %s is refused, not changed", async (_, context) => {
-    const { wait } = await serving(createMachine({ context: context as never }));
+    const { wait } = await serveMachine(createMachine({ context: context as never }));
     await expect(wait({ input: {} })).rejects.toThrow('context of the machine "(machine)" must be an object');
   });
 
   test.each(["__state__", "__snapshot__", "__output__", "__events__", "__version__"])(
     "with the key %s is refused: it would be lost",
     async (key) => {
-      const { wait } = await serving(createMachine({ context: { [key]: 1 } }));
+      const { wait } = await serveMachine(createMachine({ context: { [key]: 1 } }));
       await expect(wait({ input: {} })).rejects.toThrow(`a key ${key}, which Heddle keeps for itself`);
     },
   );
@@ -302,7 +291,7 @@ describe("a context", () => {
     ["NaN", { at: Number.NaN }],
     ["a function", { at: () => 1 }],
   ])("that holds %s fails the run, which names the place", async (_, context) => {
-    const { wait } = await serving(createMachine({ context: context as object }));
+    const { wait } = await serveMachine(createMachine({ context: context as object }));
     await expect(wait({ input: {} })).rejects.toThrow("context.at cannot be stored");
   });
 
@@ -311,7 +300,7 @@ describe("a context", () => {
       context: { constructor: 1, toString: 2, seen: [] } as never,
       on: { "*": { actions: noted as never } },
     });
-    const { client, thread, wait, path } = await serving(machine);
+    const { client, thread, wait, path } = await serveMachine(machine);
     await wait({ input: {} });
     for (const type of ["__proto__", "constructor", "hasOwnProperty"]) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -326,7 +315,7 @@ describe("a context", () => {
 });
 
 test("an event type of more than 256 characters is refused", async () => {
-  const { wait, path } = await serving(createMachine({ on: { "*": { actions: () => undefined } } }));
+  const { wait, path } = await serveMachine(createMachine({ on: { "*": { actions: () => undefined } } }));
   await wait({ input: {} });
   expect((await post(`${path}/events`, { type: "x".repeat(256) })).status).toBe(202);
   const refused = await post(`${path}/events`, { type: "x".repeat(257) });
@@ -335,7 +324,7 @@ test("an event type of more than 256 characters is refused", async () => {
 });
 
 test.each([1n, circular(), Symbol("s"), undefined])("logging %s does not fail the run", async (logged) => {
-  const { wait } = await serving(createMachine({ entry: log(() => logged), on: { GO: {} } }));
+  const { wait } = await serveMachine(createMachine({ entry: log(() => logged), on: { GO: {} } }));
   expect(await wait({ input: {} })).toHaveProperty("__state__");
 });
 
@@ -352,7 +341,7 @@ test.each(["start", "user:load", "a|b", "__start__", "xstate.wait", "constructor
       initial: "on",
       states: { on: { invoke: { src, id: "#x.y", onDone: "off" } }, off: { on: { GO: "on" } } },
     } as never);
-    const { wait } = await serving(machine);
+    const { wait } = await serveMachine(machine);
     expect(await wait({ input: {} })).toMatchObject({ __state__: "off" });
     expect(await wait({ command: { resume: { type: "GO" } } })).toMatchObject({ __state__: "off" });
   },
@@ -370,7 +359,7 @@ test.each(["constructor", "a.b#c", "#(machine).on", "a|b:c"])("a child may have 
       off: { type: "final" },
     },
   });
-  const { client, thread, wait } = await serving(machine);
+  const { client, thread, wait } = await serveMachine(machine);
   await wait({ input: {} });
   const { tasks } = await client.threads.getState(thread, undefined, { subgraphs: true });
   expect(tasks.find(({ name }) => name === "child")?.state?.values).toMatchObject({ __state__: "a" });
@@ -380,7 +369,7 @@ test.each(["constructor", "a.b#c", "#(machine).on", "a|b:c"])("a child may have 
 test("a migration may return a value and a context alone; events are taken after it", async () => {
   const data = await directory();
   const old = createMachine({ version: "1", on: { GO: ".on" }, initial: "on", states: { on: {} } });
-  const first = await serving(old, data);
+  const first = await serveMachine(old, data);
   await first.wait({ input: {} });
   await first.app.close();
   const made = createMachine({
@@ -390,7 +379,7 @@ test("a migration may return a value and a context alone; events are taken after
     states: { a: { on: { GO: "b" } }, b: { on: { GO: "a" } } },
   });
   const migrate = () => ({ value: "a", context: { n: 2 } });
-  const { wait } = await serving({ versions: [made], migrate }, data);
+  const { wait } = await serveMachine({ versions: [made], migrate }, data);
   await wait({ input: null }, first.thread);
   expect(await wait({ command: { resume: { type: "GO" } } }, first.thread)).toMatchObject({
     __state__: "b",
@@ -401,7 +390,7 @@ test("a migration may return a value and a context alone; events are taken after
 test("a state update that breaks the list of children is refused", async () => {
   const child = createMachine({});
   const machine = setup({ actors: { child } }).createMachine({ invoke: { src: "child" }, on: { GO: {} } });
-  const { client, thread, wait } = await serving(machine);
+  const { client, thread, wait } = await serveMachine(machine);
   const snapshot = (await wait({ input: {} }))["__snapshot__"] as object;
   for (const children of [5, [5], [{ start: 1 }]]) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -412,7 +401,7 @@ test("a state update that breaks the list of children is refused", async () => {
 });
 
 test("a state update that breaks a stored actor, timer or macrostep is refused in words", async () => {
-  const { client, thread, wait } = await serving(createMachine({ on: { GO: {} } }));
+  const { client, thread, wait } = await serveMachine(createMachine({ on: { GO: {} } }));
   const snapshot = (await wait({ input: {} }))["__snapshot__"] as object;
   const timer = { id: "1:later", at: 1, name: null, from: [], to: [], event: { type: "LATER" } };
   const message = { to: [], event: { type: "GO" } };
@@ -447,7 +436,7 @@ test("a child whose namespace is not known, because a client has edited the stat
     invoke: { src: "child", id: "child" },
     on: { GO: { actions: sendTo("child", { type: "GO" }) } },
   });
-  const { client, thread, wait } = await serving(machine);
+  const { client, thread, wait } = await serveMachine(machine);
   const snapshot = (await wait({ input: {} }))["__snapshot__"] as object;
   const children = [{ start: 99, parent: null, at: ["child"], src: "child" }];
   await client.threads.updateState(thread, { values: { __snapshot__: { ...snapshot, children } } });
@@ -464,10 +453,10 @@ test("a Date in the context is text from the next step on, and what JSON does no
     context: { at: new Date(0), kind: "" },
     on: { LOOK: { actions: assign({ kind: ({ context }) => typeof context.at }) } },
   });
-  const { wait } = await serving(machine);
+  const { wait } = await serveMachine(machine);
   expect(await wait({ input: {} })).toMatchObject({ at: "1970-01-01T00:00:00.000Z" });
   expect(await wait({ command: { resume: { type: "LOOK" } } })).toMatchObject({ kind: "string" });
-  const other = await serving(createMachine({ context: { seen: new Set([1]) }, on: { LOOK: {} } }));
+  const other = await serveMachine(createMachine({ context: { seen: new Set([1]) }, on: { LOOK: {} } }));
   await expect(other.wait({ input: {} })).rejects.toThrow("context.seen cannot be stored: it is a Set");
 });
 
@@ -490,7 +479,7 @@ describe("an actor with the id __proto__", () => {
       context: ({ spawn }) => ({ ref: spawn("child", { id: "__proto__" }) }),
       on: { GO: {} },
     });
-    const { wait } = await serving(machine);
+    const { wait } = await serveMachine(machine);
     await expect(wait({ input: {} })).rejects.toThrow(/spawned with the id "__proto__"/);
   });
 });

@@ -1,22 +1,7 @@
 import { expect, test } from "vitest";
 import { type AnyActorRef, assign, createMachine, fromPromise, sendTo, setup } from "xstate";
-import { lines } from "./support/clients.ts";
-import { directory, serve } from "./support/server.ts";
-
-const connect = (lines[0] as (typeof lines)[number])[1];
-
-type Graphs = NonNullable<NonNullable<Parameters<typeof serve>[0]>["graphs"]>;
-type Values = Readonly<Record<string, unknown>>;
-
-async function serving(machine: unknown, data?: string) {
-  const app = await serve({ graphs: { machine } as Graphs, ...(data !== undefined && { data }) });
-  const client = connect(app.url);
-  const { thread_id: thread } = await client.threads.create();
-  const wait = (payload: object, on = thread) =>
-    client.runs.wait(on, "machine", payload as never) as Promise<Values>;
-  const send = (type: string, on = thread) => wait({ command: { resume: { type } } }, on);
-  return { app, client, thread, wait, send };
-}
+import { directory } from "./support/server.ts";
+import { serveMachine } from "./support/served-machine.ts";
 
 interface Spawning {
   spawn(src: string, options: object): AnyActorRef;
@@ -48,12 +33,12 @@ test("a child keeps a reference to its parent, which it got by its input, also a
     on: counting as never,
   });
   const data = await directory();
-  const { app, thread, wait, send } = await serving(machine, data);
+  const { app, thread, wait, send } = await serveMachine(machine, data);
   await wait({ input: {} });
   expect(await send("TELL")).toMatchObject({ told: 1 });
   expect(await send("TELL")).toMatchObject({ told: 2 });
   await app.close();
-  const again = await serving(machine, data);
+  const again = await serveMachine(machine, data);
   expect(await again.send("TELL", thread)).toMatchObject({ told: 3 });
   expect(await again.send("TELL", thread)).toMatchObject({ told: 4 });
 });
@@ -81,7 +66,7 @@ test("a child keeps a reference to its sibling, in a list, and not to one that w
       NOTHING: { actions: () => undefined },
     },
   } as never);
-  const { wait, send } = await serving(machine);
+  const { wait, send } = await serveMachine(machine);
   await wait({ input: {} });
   await send("NOTHING");
   await send("TELL");
@@ -100,7 +85,7 @@ test("a promise actor whose input has an actor is refused, and the error names t
       working: { invoke: { src: "work", id: "w", input: ({ self }) => ({ to: [{ parent: self }] }) } },
     },
   });
-  const { client, thread, wait, send } = await serving(machine);
+  const { client, thread, wait, send } = await serveMachine(machine);
   await wait({ input: {} });
   await expect(send("GO")).rejects.toThrow(
     'input of the promise actor "w" has an actor at input.to.0.parent',

@@ -133,6 +133,13 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
   };
   const remove = () =>
     runAction(async () => {
+      const now = await getAssistant(id);
+      if (now.version !== version) {
+        onChanged();
+        throw new Error(
+          `The assistant was not deleted: somebody else has made version ${now.version} current. Look at it again.`,
+        );
+      }
       await deleteAssistant(id);
       showNotice("Assistant deleted.");
       onChanged();

@@ -204,6 +204,12 @@ export function assertCronNotOverwritten(before: Cron, now: Cron, { metadata, ..
   if (isJsonRecord(metadata)) assertNotOverwriting(before.metadata, now.metadata, metadata);
 }
 
+/** Returns what a cron runs and when, without what changes with its runs or when it is paused. */
+export const definitionOfCron = (cron: Cron): JsonRecord => {
+  const { assistant_id, thread_id, on_run_completed, schedule, timezone, end_time, payload, metadata } = cron;
+  return { assistant_id, thread_id, on_run_completed, schedule, timezone, end_time, payload, metadata };
+};
+
 function isSameInput(before: unknown, input: JsonRecord): boolean {
   const stored = before ?? {};
   if (!isJsonRecord(stored)) return false;

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { deleteCron, findRuns, listCrons, runCronNow, updateCron } from "../api/client.ts";
+import { deleteCron, findRuns, getCron, listCrons, runCronNow, updateCron } from "../api/client.ts";
 import type { Assistant, Cron, FoundRun } from "../api/records.ts";
 import { nowTruncatedToSeconds } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
@@ -15,6 +15,8 @@ import { StatusBadge } from "../components/status-badge.tsx";
 import { idSuffix } from "../components/one-line-text.ts";
 import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
+import { differingMembers } from "../assistants/differing-members.ts";
+import { definitionOfCron } from "./cron-fields.ts";
 import { CronDialog } from "./cron-dialog.tsx";
 import { CronThreadLink } from "./thread-choice.tsx";
 import { errorLine } from "../components/one-line-text.ts";
@@ -124,12 +126,24 @@ export function CronsPage({ query }: { readonly query: URLSearchParams }) {
           title="Delete the cron?"
           text="It will start no more runs. Its earlier runs are kept."
           yes="Delete"
-          onYes={() => void act(() => deleteCron(deleting.cron_id), "Cron deleted.")}
+          onYes={() => void act(() => deleteUnchangedCron(deleting), "Cron deleted.")}
           onClose={() => setDeleting(null)}
         />
       )}
     </article>
   );
+}
+
+/**
+ * Deletes a cron, unless somebody else has changed what it runs or when since the page read it.
+ * @throws Error if somebody has
+ */
+async function deleteUnchangedCron(cron: Cron): Promise<void> {
+  const shown = definitionOfCron(cron);
+  const stored = definitionOfCron(await getCron(cron.cron_id));
+  if (differingMembers(shown, stored).length > 0)
+    throw new Error("The cron was not deleted: somebody else has changed it. Look at it again.");
+  await deleteCron(cron.cron_id);
 }
 
 function NoCron({ isFirst }: { readonly isFirst: boolean }) {
