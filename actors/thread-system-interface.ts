@@ -14,7 +14,7 @@ import type { Permits } from "../src/model/permitted-resources.ts";
 import type { Timer } from "../src/model/machine-timer.ts";
 import type { ThreadKey, ThreadLifetime, ThreadRecord, NewThreadValues } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
-import type { CheckpointWithState, Engine } from "../src/ports/engine.ts";
+import type { Engine } from "../src/ports/engine.ts";
 import type { StateWrite } from "../src/ports/state-update.ts";
 import type { Failpoints } from "../src/ports/failpoints.ts";
 import type { ReadHeapUsage } from "../src/ports/heap-usage.ts";
@@ -96,20 +96,14 @@ export interface ThreadPatch {
   readonly ttl?: ThreadLifetime | null;
 }
 
-/** The state in which a run has ended. */
-export interface FinalState {
-  readonly values: JsonObject;
-  /** The interrupts that wait for an answer, empty at a breakpoint; null when the run did not pause. */
-  readonly waiting: readonly Interrupt[] | null;
-  /** The checkpoint at which the run paused, with its pending writes; absent when it did not pause. */
-  readonly position?: CheckpointWithState;
-}
-
 export interface RunEnd {
   /** The run's record; undefined: the run is unknown, or was rolled back. */
   readonly run: RunRecord | undefined;
-  /** The final state. Present only when an actor of this process has just ended the run; otherwise the caller has to read it. */
-  readonly left?: FinalState;
+  /**
+   * The final state. Present only when an actor of this process has just ended the run; otherwise the caller has to
+   * read it. `waiting`: the interrupts that wait for an answer, empty at a breakpoint; null when the run did not pause.
+   */
+  readonly left?: { readonly values: JsonObject; readonly waiting: readonly Interrupt[] | null };
   /** Present if the run ended while its thread was being deleted. Resolves with whether the thread was deleted. */
   readonly isThreadDeleted?: Promise<boolean>;
 }

@@ -254,12 +254,7 @@ function rollBack(attempt: RunAttempt): void {
  */
 function endOf(attempt: RunAttempt, verdict: Verdict, run: RunRecord): RunEnd {
   if (!attempt.root.isLoaded) return { run };
-  const { values } = attempt.root;
-  const waiting = waitingOf(verdict);
-  return {
-    run,
-    left: waiting === null ? { values, waiting } : { values, waiting, position: attempt.root.position },
-  };
+  return { run, left: { values: attempt.root.values, waiting: waitingOf(verdict) } };
 }
 
 function waitingOf({ rest, interrupts }: Verdict): readonly Interrupt[] | null {

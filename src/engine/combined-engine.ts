@@ -33,7 +33,6 @@ export function combineEngines(
       parseRun: (run, values) => of(run.graph_id).engine.parseRun?.(run, values),
       open: (run, ...rest) => of(run.graph_id).engine.open(run, ...rest),
       update: (asked, ...rest) => of(asked.graph).engine.update(asked, ...rest),
-      valuesWithResults: (graph, ...rest) => of(graph).engine.valuesWithResults(graph, ...rest),
       output: (graph) => of(graph).engine.output(graph),
       migratedQuestion: (graph, values) => of(graph).engine.migratedQuestion?.(graph, values) ?? null,
       continuationError: (graph, ...rest) => of(graph).engine.continuationError?.(graph, ...rest) ?? null,

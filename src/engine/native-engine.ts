@@ -1,12 +1,10 @@
-import type { JsonObject } from "../model/json.ts";
-import type { CheckpointWithState, Engine } from "../ports/engine.ts";
+import type { Engine } from "../ports/engine.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { statechartOfGraph } from "../graph/graph-as-statechart.ts";
 import { subgraphDefinitionAt } from "../graph/definition.ts";
 import { drawDefinition } from "../graph/graph-drawing.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { definitionSchemas, subgraphsByPath } from "../graph/graph-schemas.ts";
-import { applyUpdates } from "../graph/superstep.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { NativeExecution } from "./native-execution.ts";
 import { SuperstepState } from "./superstep-state.ts";
@@ -53,7 +51,6 @@ export function createNativeEngine(registry: GraphRegistry, scheduler: Scheduler
     },
     update: (asked, position, source) =>
       computeUpdatedState(registry.get(asked.graph), asked, position, source),
-    valuesWithResults: (graph, ns, position) => valuesWithResults(registry, graph, ns, position),
     output: (graph) => (registry.has(graph) ? registry.get(graph).output : null),
     refuses: (run, interrupts, blank = false) =>
       registry.has(run.graph_id) ? validateRun(registry.get(run.graph_id), run, interrupts, blank) : null,
@@ -67,25 +64,6 @@ function subgraphSchemas(registry: GraphRegistry, graph: string): ReadonlyMap<st
     found.set(path, definitionSchemas(definition, served ?? definition.name ?? lastOf(path)));
   }
   return found;
-}
-
-function valuesWithResults(
-  registry: GraphRegistry,
-  graph: string,
-  ns: string,
-  { head, values, writes }: CheckpointWithState,
-): JsonObject {
-  // The results of a machine's actors are events, which the machine takes in its next macrostep.
-  if (!registry.has(graph) || registry.get(graph).machine !== undefined || head === null) return values;
-  const results = new Map(writes.map(({ task, result }) => [task, result]));
-  // The state refuses the results if two tasks have written a key that takes one value, or if the graph has changed. The superstep then fails
-  // when its last task has finished; until then, the stored values are shown.
-  try {
-    const updates = head.next.map(({ id }) => (results.get(id)?.value ?? null) as JsonObject | null);
-    return applyUpdates(subgraphDefinitionAt(registry.get(graph), ns), values, updates).values;
-  } catch {
-    return values;
-  }
 }
 
 const lastOf = (path: string) => path.slice(path.lastIndexOf("|") + 1);

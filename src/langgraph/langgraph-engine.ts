@@ -19,7 +19,7 @@ import type { FactoryRuntime } from "./factory-runtime.ts";
 import { createAttemptSaver } from "./checkpoint-saver.ts";
 import { createBaseStore, AttemptStoreAccess } from "./base-store.ts";
 import { schemasWithTypes, type ReadTypes, subgraphSchemas } from "./graph-schemas.ts";
-import { computeStateUpdate, valuesWithResults } from "./state-update.ts";
+import { computeStateUpdate } from "./state-update.ts";
 
 /** Returns the graphs that are served now, by name. */
 export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
@@ -92,20 +92,6 @@ export function createLangGraphEngine(graphs: LangGraphs, failed: OnFailure, typ
     isSubgraph(name, ns, node) {
       const graph = graphs().get(name)?.graph;
       return graph !== undefined && compiledGraphAt(graph, ns === "" ? node : `${ns}|${node}`) !== undefined;
-    },
-    async valuesWithResults(name, ns, position) {
-      const loaded = graphs().get(name);
-      if (loaded === undefined) return position.values;
-      // LangGraph throws if two tasks have written a key that takes one value. The superstep then fails when its last task has finished; until
-      // then, the stored values are shown.
-      try {
-        const graph = await loaded.graphFor({ configurable: {} });
-        return await outside.runInAsyncScope(() =>
-          valuesWithResults(loaded, hostedOf(loaded.library, graph), ns, position),
-        );
-      } catch {
-        return position.values;
-      }
     },
     output: () => null,
     async update(asked, position, source) {

@@ -1,6 +1,6 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { ServiceError } from "../model/errors.ts";
-import { pick, type JsonObject } from "../model/json.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { CheckpointWithState, ExecutionServices } from "../ports/engine.ts";
 import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-update.ts";
 import { copyGraph } from "./node-interception.ts";
@@ -8,7 +8,6 @@ import { toLangGraphCommand } from "./run-invocation.ts";
 import { type CheckpointPayload, plannedTaskOf, toStateObject } from "./graph-progress.ts";
 import type { SaverCheckpoint } from "./saver-inputs.ts";
 import { toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
-import { untrackedKeys } from "./untracked-channels.ts";
 import { createAttemptSaver } from "./checkpoint-saver.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
@@ -65,34 +64,6 @@ export async function computeStateUpdate(
     graph: hash,
   };
   return { checkpoint, values: shown };
-}
-
-/** The values of a state with the results of finished tasks applied, as LangGraph computes them for the latest state. */
-export async function valuesWithResults(
-  { library, graph: root }: LoadedLangGraph,
-  hosted: CompiledGraph,
-  ns: string,
-  position: CheckpointWithState,
-): Promise<JsonObject> {
-  const graph = copyGraph(hosted);
-  graph.checkpointer = createAttemptSaver(library, TEMPORARY_THREAD, {
-    ids: new CheckpointIdMap({ checkpointId: (_, own = "") => own }),
-    read: async (at) => (at === ns ? position : null),
-    history: async () => [],
-    put: () => undefined,
-    putWrites: () => undefined,
-  });
-  const { values } = await graph.getState({
-    configurable: { thread_id: TEMPORARY_THREAD, checkpoint_ns: ns },
-  });
-  const shown = toStateObject(values);
-  const hidden = untrackedKeys(root, ns);
-  return hidden.size === 0
-    ? shown
-    : pick(
-        shown,
-        Object.keys(shown).filter((name) => !hidden.has(name)),
-      );
 }
 
 function updateOf({ library }: LoadedLangGraph, { values, command, as_node }: StateWrite): object {

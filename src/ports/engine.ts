@@ -328,13 +328,6 @@ export interface Engine {
     position: CheckpointWithState,
     source: ExecutionServices,
   ): Eventually<StateUpdateResult>;
-  /**
-   * The values of the latest state while some tasks of a superstep have finished and others wait or have failed: the stored values with the
-   * results of the finished tasks applied. The results are pending writes of `position`. If they cannot be applied, or the graph is unknown,
-   * the stored values. Stores nothing and runs no node function. MUST NOT throw or reject.
-   * @param ns the namespace of the graph: empty, or that of a subgraph
-   */
-  valuesWithResults(graph: string, ns: string, position: CheckpointWithState): Eventually<JsonObject>;
   /** The keys of the state that a run of this graph shows as its values; null: all keys, or the graph is unknown. */
   output(graph: string): readonly string[] | null;
   /**

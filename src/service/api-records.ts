@@ -189,8 +189,6 @@ export interface StateParts {
   readonly withWrites: boolean;
   /** The next newer checkpoint of the same namespace; absent when this state is the latest. */
   readonly later?: CheckpointHead;
-  /** True: the values include the results of finished tasks that wait for other tasks of their superstep. */
-  readonly includesResults?: boolean;
   /** Subgraphs in the tasks, by task id. */
   readonly within?: ReadonlyMap<string, TaskSubgraph>;
 }
@@ -201,14 +199,15 @@ export type TaskSubgraph =
   | { readonly ns: string; readonly state: JsonObject };
 
 export function apiState(parts: StateParts): JsonObject {
-  const { thread, checkpoint, values, writes, withWrites, later, includesResults = false, within } = parts;
+  const { thread, checkpoint, values, writes, withWrites, later, within } = parts;
   const { id, ns, parent, metadata } = checkpoint;
   const left = new Map(writes.map((task) => [task.task, task]));
   return {
     values,
-    // A finished task is left out of `next` where the values include its result, because it does not run again.
+    // In the latest state, a finished task that waits for other tasks of its superstep is left out of `next`,
+    // because it does not run again.
     next: nextNodeNames(
-      checkpoint.next.filter((task) => !includesResults || left.get(task.id)?.result === undefined),
+      checkpoint.next.filter((task) => later !== undefined || left.get(task.id)?.result === undefined),
     ),
     tasks: ownTasks(checkpoint.next).map((task) => {
       const shown = taskOf(thread, task, { left: left.get(task.id), within: within?.get(task.id), later });

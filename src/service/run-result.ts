@@ -5,11 +5,10 @@ import { pick, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { rootCheckpointOf } from "../model/start-checkpoint.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { CheckpointWithState, Engine } from "../ports/engine.ts";
-import { andThen, type Eventually } from "../ports/eventually.ts";
+import type { Engine } from "../ports/engine.ts";
+import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import { pendingInterruptsOf } from "./api-records.ts";
-import { hasResults } from "./state-snapshot.ts";
 
 /**
  * The number of checkpoints that are read at a time, to find the last checkpoint of a run. Later runs may have added many checkpoints after
@@ -19,13 +18,12 @@ const CHECKPOINTS_PER_READ = 100;
 
 interface Deps {
   readonly journal: Journal;
-  readonly engine: Pick<Engine, "output" | "valuesWithResults">;
+  readonly engine: Pick<Engine, "output">;
 }
 
 /**
  * The result of a run that has ended: its last state, reduced to the output keys of its graph.
- * - If the run paused, the result also has `__interrupt__` (an empty list at a breakpoint). The state includes the results of tasks that
- *   have finished while others wait.
+ * - If the run paused, the result also has `__interrupt__` (an empty list at a breakpoint).
  * - If the run failed or timed out, the result has only `__error__`.
  * - After a rollback, `run` is undefined, and the result is the thread's state.
  *
@@ -38,34 +36,19 @@ export function runResultOf(deps: Deps, key: ThreadKey, { run, left }: RunEnd): 
   }
   const output = run === undefined ? null : deps.engine.output(run.graph_id);
   if (left !== undefined) {
-    const { values, waiting, position } = left;
-    if (waiting === null || run === undefined || position === undefined) return shown(values, output);
-    return andThen(resultsApplied(deps, run.graph_id, position), (state) => ({
-      ...shown(state, output),
-      __interrupt__: waiting,
-    }));
+    const values = output === null ? left.values : pick(left.values, output);
+    return left.waiting === null ? values : { ...values, __interrupt__: left.waiting };
   }
   return read(deps, key, run, output);
 }
 
-const shown = (state: JsonObject, output: readonly string[] | null): JsonObject =>
-  output === null ? state : pick(state, output);
-
-const resultsApplied = (
-  { engine }: Deps,
-  graph: string,
-  position: CheckpointWithState,
-): Eventually<JsonObject> =>
-  hasResults(position) ? engine.valuesWithResults(graph, "", position) : position.values;
-
 /** Reads the result from storage. */
 async function read(
-  deps: Deps,
+  { journal }: Deps,
   key: ThreadKey,
   run: RunRecord | undefined,
   output: readonly string[] | null,
 ): Promise<JsonObject> {
-  const { journal } = deps;
   const checkpoint = await lastOf(journal, key, run);
   if (checkpoint === undefined) {
     // If the thread was deleted during the read, the result must not be an empty state, because the run did not end with one.
@@ -73,13 +56,13 @@ async function read(
     return {};
   }
   const state = await journal.sharedValues(key, checkpoint);
-  if (run?.status !== "success" || checkpoint.next.length === 0) return shown(state, output);
+  const values = output === null ? state : pick(state, output);
+  if (run?.status !== "success" || checkpoint.next.length === 0) return values;
   // A run that processes a machine event and has attempt 0 has never started, so it has not paused: an
   // earlier run processed the event, and its machine continued.
-  if (run.attempt === 0 && run.kwargs.event === true) return shown(state, output);
+  if (run.attempt === 0 && run.kwargs.event === true) return values;
   const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
-  const values = await resultsApplied(deps, run.graph_id, { head: checkpoint, values: state, writes });
-  return { ...shown(values, output), __interrupt__: pendingInterruptsOf(checkpoint, writes) };
+  return { ...values, __interrupt__: pendingInterruptsOf(checkpoint, writes) };
 }
 
 /** The id of the root graph's checkpoint from which the run started; null: the thread had none. */

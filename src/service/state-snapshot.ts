@@ -1,6 +1,6 @@
 import type { Checkpoint, PendingTaskWrites } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
-import { pick, type JsonObject } from "../model/json.ts";
+import type { JsonObject } from "../model/json.ts";
 import {
   type ChildPosition,
   childMachinePositionsAt,
@@ -8,7 +8,7 @@ import {
   rootSegmentOf,
 } from "../model/machine-child.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { CheckpointWithState, Engine } from "../ports/engine.ts";
+import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import { emptyApiState, apiChildTask, apiState, type TaskSubgraph } from "./api-records.ts";
 
@@ -35,22 +35,14 @@ export interface SnapshotContext {
   readonly children?: readonly ChildPosition[];
 }
 
-/** Which of the states of a thread a snapshot shows. */
-interface SnapshotPosition {
-  /** The next newer checkpoint of the same namespace; absent if there is none. */
-  readonly later?: Checkpoint | undefined;
-  /**
-   * True: the values include the results of finished tasks that wait for other tasks of their superstep, as LangGraph shows them in the
-   * latest state. A state that is asked for by its checkpoint, and the states of a history, are as they were stored.
-   */
-  readonly includesResults?: boolean;
-}
-
-/** The state at a checkpoint as the API shows it. */
+/**
+ * The state at a checkpoint as the API shows it. `later`: the next newer checkpoint of the same namespace; undefined if there is none.
+ * Without it, finished tasks of the checkpoint may still wait for other tasks of their superstep.
+ */
 export async function stateSnapshot(
   context: SnapshotContext,
   checkpoint: Checkpoint,
-  { later, includesResults = false }: SnapshotPosition = {},
+  later?: Checkpoint,
 ): Promise<JsonObject> {
   const { journal, key, projection } = context;
   const { fields, keys } = projection;
@@ -59,16 +51,10 @@ export async function stateSnapshot(
   const wanted = isShown("values")
     ? keys?.filter((name) => Object.hasOwn(checkpoint.channels, name))
     : ([] as const);
-  const needsResults = includesResults && wanted?.length !== 0;
-  const looks = needsResults || isShown("next", "tasks", "interrupts");
-  const writes = looks ? await journal.writes(key, checkpoint.ns, checkpoint.id) : [];
-  const whole =
-    needsResults && hasResults({ head: checkpoint, writes })
-      ? await readValuesWithResults(context, checkpoint, writes, wanted)
-      : wanted?.length === 0
-        ? {}
-        : await journal.sharedValues(key, checkpoint, wanted);
+  const whole = wanted?.length === 0 ? {} : await journal.sharedValues(key, checkpoint, wanted);
   const { values, list_lengths } = shortenLists(whole, projection.listLimit);
+  const looks = isShown("next", "tasks", "interrupts");
+  const writes = looks ? await journal.writes(key, checkpoint.ns, checkpoint.id) : [];
   const inner = isShown("tasks") ? await within(context, checkpoint) : undefined;
   const state = apiState({
     thread: key.thread,
@@ -76,7 +62,6 @@ export async function stateSnapshot(
     values,
     writes,
     withWrites: isShown("metadata") && projection.metadata?.has("writes") !== false,
-    includesResults,
     ...(inner && { within: inner }),
     ...(later && { later }),
   });
@@ -88,24 +73,6 @@ export async function stateSnapshot(
     projection,
   );
   return list_lengths === undefined ? shown : { ...shown, list_lengths };
-}
-
-/** Whether a task of the superstep that follows the checkpoint has finished. */
-export const hasResults = ({ head, writes }: Pick<CheckpointWithState, "head" | "writes">): boolean =>
-  head !== null &&
-  writes.some(({ task, result }) => result !== undefined && head.next.some(({ id }) => id === task));
-
-async function readValuesWithResults(
-  { journal, engine, key }: SnapshotContext,
-  head: Checkpoint,
-  writes: readonly PendingTaskWrites[],
-  keys: readonly string[] | undefined,
-): Promise<JsonObject> {
-  const values = await journal.sharedValues(key, head);
-  const graph = head.metadata["graph_id"];
-  if (typeof graph !== "string") return values;
-  const shown = await engine.valuesWithResults(graph, head.ns, { head, values, writes });
-  return keys === undefined ? shown : pick(shown, keys);
 }
 
 /**
@@ -194,5 +161,5 @@ async function childTasks(
 export async function latestSnapshot(context: SnapshotContext, ns: string): Promise<JsonObject> {
   const [checkpoint] = await context.journal.history(context.key, { ns, limit: 1 });
   if (checkpoint === undefined) return emptySnapshot(context.projection);
-  return stateSnapshot(context, checkpoint, { includesResults: true });
+  return stateSnapshot(context, checkpoint);
 }

@@ -144,12 +144,10 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
     context: SnapshotContext,
     record: ThreadRecord,
     { ns, id }: StatePosition & { id: string },
-    includesResults = false,
   ) {
     const checkpoint = await requireCheckpoint(context.key, ns, id);
     const latest = ns === "" && record.checkpoint === id;
-    const later = latest ? undefined : await laterOf(context.key, checkpoint);
-    return stateSnapshot(context, checkpoint, { later, includesResults });
+    return stateSnapshot(context, checkpoint, latest ? undefined : await laterOf(context.key, checkpoint));
   }
 
   /**
@@ -228,7 +226,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
     const isLatest = ns === "" && id === record.checkpoint;
     for (let { seq } = record; ;) {
       try {
-        return await stateSnapshot(context, checkpoint, { later: isLatest ? undefined : later });
+        return await stateSnapshot(context, checkpoint, isLatest ? undefined : later);
       } catch (cause) {
         const now = await visibleThread(journal, key);
         // If the thread has not changed, nothing has deleted the missing data, so the storage is damaged.
@@ -245,7 +243,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
         const context = { engine, journal, key, projection };
         const id = position.id ?? (position.ns === "" ? record.checkpoint : null);
         if (id === null) return latestSnapshot(context, position.ns);
-        return one(context, record, { ns: position.ns, id }, position.id === null);
+        return one(context, record, { ns: position.ns, id });
       }),
 
     async *history(key, request, projection) {

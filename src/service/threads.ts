@@ -121,8 +121,7 @@ export function createThreads(deps: Deps): Threads {
 
   async function latest(key: ThreadKey, { checkpoint: id }: ThreadRecord, projection: StateProjection) {
     if (id === null) return emptySnapshot(projection);
-    const checkpoint = await referencedCheckpoint(journal, key, id);
-    return stateSnapshot({ engine, journal, key, projection }, checkpoint, { includesResults: true });
+    return stateSnapshot({ engine, journal, key, projection }, await referencedCheckpoint(journal, key, id));
   }
 
   async function valuesOf(

@@ -80,8 +80,7 @@ export class StatelessLoad {
     const entry = await requests.create(this.#order("stateless background"));
     if (entry === undefined || dice.chance(0.5)) return;
     const { status, json } = await requests.json("GET", `/runs/${entry.run}/join`);
-    // A server that has begun its answer, to keep the connection alive, tells in the body that the thread was deleted at the end of its run.
-    if (status !== 200 || (json as { code?: unknown }).code === "thread.not_found") return;
+    if (status !== 200) return;
     entry.ended ??= this.#deps.ledger.now();
     this.#answered(entry, json);
   }

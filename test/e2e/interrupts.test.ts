@@ -173,29 +173,6 @@ describe.each(lines)("interrupts over %s", (_, connect) => {
     });
   });
 
-  test("while a node waits, the latest state and the result of the run include what finished nodes have returned", async () => {
-    const { client, thread_id, wait } = await start();
-    const paused = await wait("aside", { input: {} });
-    expect(paused).toMatchObject({ answers: ["quiet"] });
-    const state = await client.threads.getState(thread_id);
-    expect(state).toMatchObject({ values: { answers: ["quiet"] }, next: ["left", "right"] });
-    const [run] = await client.runs.list(thread_id);
-    expect(await client.runs.join(thread_id, run?.run_id ?? "")).toEqual(paused);
-    // The stored state is as it was before the step.
-    const stored = { values: { answers: [] }, next: ["left", "quiet", "right"] };
-    expect((await client.threads.getHistory(thread_id))[0]).toMatchObject(stored);
-    expect(await client.threads.getState(thread_id, state.checkpoint.checkpoint_id as string)).toMatchObject(
-      stored,
-    );
-    const [left, right] = questions(paused);
-    const half = await wait("aside", { command: { resume: { [right?.id ?? ""]: 2 } } });
-    expect(half).toMatchObject({ answers: ["quiet", ["right", 2]] });
-    const resume = { [left?.id ?? ""]: 1 };
-    expect(await wait("aside", { command: { resume } })).toEqual({
-      answers: [["left", 1], "quiet", ["right", 2]],
-    });
-  });
-
   test("a plain answer to several questions is refused with 422 naming them, and costs nothing", async () => {
     const { client, thread_id, wait } = await start();
     const asked = questions(await wait("aside", { input: {} }));

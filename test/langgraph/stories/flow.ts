@@ -63,48 +63,6 @@ export const flowStories: Stories = {
       { input: null },
     ],
   },
-  "a question beside a node that has finished": {
-    make: () =>
-      new StateGraph(Log)
-        .addNode("before", say("before"))
-        .addNode("confirm", () => ({ log: [interrupt("ok?")] }))
-        .addNode("end", say("end"))
-        .addEdge(START, "before")
-        .addEdge(START, "confirm")
-        .addEdge("before", "end")
-        .addEdge("confirm", "end")
-        .compile(),
-    deeds: [{ input: { log: ["x"] } }],
-  },
-  "a question in a subgraph beside a node that has finished": {
-    make: () =>
-      new StateGraph(Log)
-        .addNode(
-          "inner",
-          new StateGraph(Log)
-            .addNode("quick", say("quick"))
-            .addNode("ask", () => ({ log: [interrupt("ok?")] }))
-            .addEdge(START, "quick")
-            .addEdge(START, "ask")
-            .compile(),
-        )
-        .addEdge(START, "inner")
-        .compile(),
-    deeds: [{ input: { log: ["x"] } }],
-  },
-  "a failure beside a node that has finished": {
-    make: () =>
-      new StateGraph(Log)
-        .addNode("quick", say("quick"))
-        .addNode("slow", async () => {
-          await pause(30);
-          throw new TypeError("no");
-        })
-        .addEdge(START, "quick")
-        .addEdge(START, "slow")
-        .compile(),
-    deeds: [{ input: { log: ["x"] } }],
-  },
   "a breakpoint after a node that changes nothing": {
     make: () =>
       new StateGraph(Log)
