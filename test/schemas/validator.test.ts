@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { runCreateSchema, threadSearchSchema } from "../../src/schemas/request-schemas.ts";
 
-const MODES = "values, updates, messages, messages-tuple, custom, debug, tasks, checkpoints, events, logs";
+const MODES =
+  "values, updates, messages, messages-tuple, custom, debug, tasks, checkpoints, events, tools, logs";
 
 test.each<[string, () => unknown, string]>([
   ["a missing field", () => runCreateSchema.parse({}), "assistant_id is required"],
