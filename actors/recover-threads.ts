@@ -28,7 +28,7 @@ export async function recoverThreads(
   temporaries.deleteLater(ended);
   if (found > 0) logger.info("took up threads with unfinished runs", { threads: found });
 
-  /** Returns whether the thread has a run that has not ended. */
+  /** Continues the run of a temporary thread, or deletes the thread. Returns false if the thread is only kept for its readers. */
   async function recoverTemporary(key: ThreadKey, record: ThreadRecord): Promise<boolean> {
     const recovery = recoveryOfTemporary(record);
     if (recovery === "keep") ended.push([key, record]);

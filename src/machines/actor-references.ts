@@ -21,13 +21,14 @@ export function hasActorReference(data: unknown, isKnown: (id: unknown) => boole
     const one = open.pop();
     if (typeof one !== "object" || one === null) continue;
     if (Object.hasOwn(one, REFERENCE_KEY) && !isKnown((one as JsonObject)["id"])) return true;
-    open.push(...Object.values(one));
+    // One by one: a list of a client may have more elements than a call can have arguments.
+    for (const member of Object.values(one)) open.push(member);
   }
   return false;
 }
 
 /** The references to actors that a snapshot may contain: the ids of its own children. */
-export const isChildOf =
+export const hasChildId =
   (snapshot: JsonObject) =>
   (id: unknown): boolean => {
     const { children } = snapshot;
@@ -39,7 +40,7 @@ export const isChildOf =
  * XState looks them up without regard to the object's prototype: `__proto__` would be the prototype of all objects.
  */
 export function copyOfSnapshot(snapshot: JsonObject): JsonObject {
-  const isKnown = isChildOf(snapshot);
+  const isKnown = hasChildId(snapshot);
   const copyMember = (name: string, member: unknown): unknown => {
     if (name === "context") return copyOf(member, isKnown);
     if (name !== "children" || !isObject(member)) return copyOf(member);

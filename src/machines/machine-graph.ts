@@ -56,7 +56,7 @@ import {
   continuationError,
   eventsAcceptedAtWork,
   versionedQuestion,
-  isOfMigrated,
+  isAskedByMigratedVersion,
   migratedQuestion,
 } from "./machine-questions.ts";
 import { schemasOf, whyNeedsInput, firstContext } from "./machine-input.ts";
@@ -212,7 +212,7 @@ export function createMachineGraph(
       schemas: schemasOf(versions),
       recursionLimit: RECURSION_LIMIT,
       refusesAnswer: (answer: unknown, question: unknown) =>
-        isOfMigrated(versions, question)
+        isAskedByMigratedVersion(versions, question)
           ? whyNotEvent(answer, versions, "takes")
           : refusesAnswer(answer, question),
       migratedQuestion: (values: JsonObject) => migratedQuestion(versions, values),

@@ -47,7 +47,7 @@ export const versionedQuestion = (
  * Whether the version of the machine that asked a question has to be migrated. The events that the migrated machine takes depend on the
  * thread's state, so an answer is checked completely only when its run has migrated the machine.
  */
-export function isOfMigrated(versions: MachineVersions, question: unknown): boolean {
+export function isAskedByMigratedVersion(versions: MachineVersions, question: unknown): boolean {
   const { version = null } = isObject(question) ? question : {};
   return (version === null || typeof version === "string") && versions.migrates(version);
 }

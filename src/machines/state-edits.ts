@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { hasActorReference, isChildOf, REFERENCE_FAULT } from "./actor-references.ts";
+import { hasActorReference, hasChildId, REFERENCE_FAULT } from "./actor-references.ts";
 import type { Address } from "./machine-driver.ts";
 import {
   EVENTS_KEY,
@@ -41,7 +41,7 @@ export function writeFault(versions: MachineVersions, write: JsonObject, values:
 function isActorOf(values: JsonObject, id: unknown): boolean {
   const machine = values[SNAPSHOT_KEY];
   const rest = isObject(machine) ? machine["rest"] : undefined;
-  return isObject(rest) && isChildOf(rest)(id);
+  return isObject(rest) && hasChildId(rest)(id);
 }
 
 /**
