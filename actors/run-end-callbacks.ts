@@ -1,3 +1,4 @@
+import type { ServiceError } from "../src/model/errors.ts";
 import { isTerminal, type RunRecord } from "../src/model/run.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
 import type { RunEnd } from "./thread-system-interface.ts";
@@ -18,6 +19,8 @@ function withResolvers<T>() {
 
 export class RunEndCallbacks {
   readonly #byRun = new ReleasingMap<string, Waiter[]>();
+  /** The error with which all further waits reject; undefined while runs end in this process. */
+  #closed: ServiceError | undefined;
 
   /** Resolves with the end of a run. Rejects when the storage fails before that; see {@link fail}. */
   waitForEnd(run: string): Promise<RunEnd> {
@@ -46,6 +49,7 @@ export class RunEndCallbacks {
   }
 
   #add(run: string, waiter: Waiter): void {
+    if (this.#closed !== undefined) return waiter.reject(this.#closed);
     const waiters = this.#byRun.get(run);
     if (waiters === undefined) this.#byRun.set(run, [waiter]);
     else waiters.push(waiter);
@@ -71,5 +75,11 @@ export class RunEndCallbacks {
     if (waiters === undefined) return;
     this.#byRun.delete(run);
     for (const { reject } of waiters) reject(cause);
+  }
+
+  /** Rejects all waits, and all further ones, because no more runs end in this process. */
+  close(cause: ServiceError): void {
+    this.#closed = cause;
+    for (const run of this.#byRun.keys()) this.fail(run, cause);
   }
 }

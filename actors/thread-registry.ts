@@ -237,6 +237,10 @@ export class ThreadRegistry implements ThreadSystem, LiveThreadOwner {
     );
   }
 
+  endWaits(): void {
+    this.#endCallbacks.close(new ServiceError("server.draining", "The server is stopping"));
+  }
+
   async cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void> {
     // Nothing to do: the shutdown has already stored that this run ends.
     if (this.#hasParked && this.#cancelledOnDisconnect.has(run)) return;

@@ -186,6 +186,11 @@ export interface ThreadSystem {
   /** Like {@link settled}, but also gives the final state of the run, if this process has just ended the run. */
   ended(key: ThreadKey, run: string): Promise<RunEnd>;
   /**
+   * Rejects all waits for the end of a run, and all further ones, with `server.draining`. Called after {@link drain} when another process
+   * continues the threads, so that the waits can be sent to that process at once.
+   */
+  endWaits(): void;
+  /**
    * Cancels a run. Resolves when the request is stored, or at once when the run has ended. `reason` is stored with the
    * request.
    * @throws ServiceError `run.not_found`

@@ -303,7 +303,10 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
       publicServer.startDraining();
       await Promise.all(shards.map((shard) => shard.drain(ms)));
       hasStopped = true;
-      for (const shard of shards) shard.endStreams();
+      for (const shard of shards) {
+        shard.endStreams();
+        shard.endWaits();
+      }
       await publicServer.releaseShard();
       for (const shard of shards) await shard.close();
       for (const storage of storages) await storage.close();

@@ -93,6 +93,8 @@ export interface Shard {
   /** Accepts no further runs, and waits up to `ms` milliseconds for running supersteps. Streams stay open. */
   drain(ms: number): Promise<void>;
   endStreams(): void;
+  /** Ends the requests that wait for the end of a run: another process continues the runs. */
+  endWaits(): void;
   close(): Promise<void>;
 }
 
@@ -203,6 +205,7 @@ export function createShard(deps: ShardDeps): Shard {
     },
 
     endStreams: () => runLogs.close(),
+    endWaits: () => system.endWaits(),
     close: () => closers.close(),
   };
 }

@@ -19,7 +19,15 @@ export interface ClusterTask extends ClusterDatabaseLocation {
   readonly key: string;
   /** When a shard's log has grown by this many bytes, a snapshot of the shard is made. Absent: the default. */
   readonly snapshotBytes?: number;
-  /** The epoch of the lease under which the process serves its shard; 0 for a process without a shard. */
+  /**
+   * The epoch of the lease under which the process serves its shard; 0 for a process without a shard. Absent for a process that prepares
+   * to serve a shard of another node: it gets the epoch in an {@link OwnershipMessage}.
+   */
+  readonly epoch?: number;
+}
+
+/** The message with which the parent process tells a process that has prepared to serve a shard that its node now owns the shard. */
+export interface OwnershipMessage {
   readonly epoch: number;
 }
 
@@ -28,6 +36,22 @@ export interface ClusterUpdate {
   readonly routes: readonly (readonly [shard: number, PeerAddress])[];
   /** The time, in milliseconds of {@link machineTime}, until which no other node can take a shard of this node. */
   readonly validUntil: number;
+}
+
+/**
+ * Returns the epoch of the lease under which this process serves its shard; a promise if its node does not own the shard yet. MUST be called
+ * before the event loop turns: a message without a listener is lost.
+ */
+export function epochOf({ epoch }: ClusterTask): number | Promise<number> {
+  if (epoch !== undefined) return epoch;
+  return new Promise((resolve) => {
+    const listen = (message: unknown): void => {
+      if (typeof message !== "object" || message === null || !("epoch" in message)) return;
+      process.off("message", listen);
+      resolve((message as OwnershipMessage).epoch);
+    };
+    process.on("message", listen);
+  });
 }
 
 /** Ends this process at once, without a further turn of its event loop, so that it sends no further response. */

@@ -4,6 +4,7 @@ import {
   canAnotherNodeTakeShards,
   canTakeShards,
   checkSameSecret,
+  isPrepared,
   isServed,
   type ClusterNodeInfo,
   shardAddressesOf,
@@ -33,6 +34,7 @@ import {
   releaseShardOf,
   stopShardProcess,
 } from "./shard-processes.ts";
+import { StandbyProcess } from "./standby-process.ts";
 
 export interface ClusterSettings extends ClusterDatabaseLocation {
   /** The name of this node. Absent: the host name of the machine. */
@@ -86,8 +88,9 @@ export class ClusterNodeProcesses {
   readonly #logger: Logger;
   readonly #watchdogs: ProcessWatchdogs;
   readonly #leases: ShardLeases;
-  readonly #task: (shard: number | undefined, epoch: number) => ShardTask;
+  readonly #task: (shard: number | undefined, epoch: number | undefined) => ShardTask;
   readonly #children = new Map<number, NodeChild>();
+  readonly #standby: StandbyProcess;
   #forwarding: ShardChild | undefined;
   /** Processes that have given their shards up, and still forward requests of their clients. */
   readonly #released = new Set<ShardChild>();
@@ -128,10 +131,26 @@ export class ClusterNodeProcesses {
       count: database.shards,
       port,
       tokenSecret,
-      cluster: { ...place, epoch },
+      cluster: { ...place, ...(epoch !== undefined && { epoch }) },
+    });
+    this.#standby = new StandbyProcess({
+      scheduler: systemScheduler,
+      logger,
+      start: (shard) => {
+        const child = startShardProcess(this.#task(shard, undefined), this.#watchdogs);
+        send(child, this.#news);
+        return child;
+      },
+      onPrepared: () => void this.#leases.renewNow(),
     });
     this.#id = `${name}/${Buffer.from(systemRandom().bytes(8)).toString("hex")}`;
-    const info = (): ClusterNodeInfo => ({ url: this.#url, host, ports: this.#ports(), check: keys.check });
+    const info = (): ClusterNodeInfo => ({
+      url: this.#url,
+      host,
+      ports: this.#ports(),
+      prepared: this.#standby.prepared,
+      check: keys.check,
+    });
     this.#leases = new ShardLeases({
       membership: database.membership,
       shards: database.shards,
@@ -142,6 +161,8 @@ export class ClusterNodeProcesses {
       node: (): ClusterNode => ({ id: this.#id, address: JSON.stringify(info()) }),
       canTakeShards,
       isServed,
+      isPrepared,
+      prepare: (shard) => this.#standby.prepare(this.#isClosing || this.#isStopping ? undefined : shard),
       release: (shard) => this.#release(shard),
       acquired: (lease) => this.#serve(lease, FIRST_RESTART_DELAY_MS),
       lost: (shard) => this.#lose(shard),
@@ -204,6 +225,7 @@ export class ClusterNodeProcesses {
    */
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.#standby.prepare(undefined);
     try {
       await this.#leases.startStopping();
       await this.#handOver();
@@ -263,6 +285,7 @@ export class ClusterNodeProcesses {
   *#all(): Generator<ShardChild> {
     yield* this.#children.values();
     if (this.#forwarding !== undefined) yield this.#forwarding;
+    if (this.#standby.child !== undefined) yield this.#standby.child;
     yield* this.#released;
   }
 
@@ -278,7 +301,8 @@ export class ClusterNodeProcesses {
   #serve({ shard, epoch }: ShardLease, delay: number): void {
     if (this.#isStopping) return;
     let readyAt: number | undefined;
-    const child: NodeChild = startShardProcess(this.#task(shard, epoch), this.#watchdogs);
+    const child: NodeChild =
+      this.#standby.serve({ shard, epoch }) ?? startShardProcess(this.#task(shard, epoch), this.#watchdogs);
     this.#children.set(shard, child);
     send(child, this.#news);
     child.started.then(

@@ -4,20 +4,22 @@ import { systemScheduler } from "../platform/scheduler.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
 import { findClusterDatabase } from "../postgres/cluster-database.ts";
-import { ReplicatedKeyValueStore } from "../replication/replicated-key-value-store.ts";
+import { type OwnedShard, ReplicatedKeyValueStore } from "../replication/replicated-key-value-store.ts";
 import type { StorageOptions } from "../storage/open-storage.ts";
 import { type ClusterTask, killThisProcess } from "./cluster-child.ts";
 
 /**
  * Creates the storage options of a shard of a cluster. The storage replicates each batch of writes to the cluster's log. The process ends
- * if another node has taken over the shard.
+ * if another node has taken over the shard. `onCaughtUp`: called again and again while the process has applied the whole log, but its node
+ * does not own the shard yet.
  */
 export async function replicatedStorageOptions(
-  shard: number,
+  owned: OwnedShard,
   directory: string,
-  { epoch, snapshotBytes: logBytes, ...place }: ClusterTask,
+  { snapshotBytes: logBytes, ...place }: ClusterTask,
   logger: Logger,
   onProgress: OnProgress,
+  onCaughtUp: () => void,
 ): Promise<StorageOptions> {
   const { log, snapshots: store } = await findClusterDatabase(place, { scheduler: systemScheduler });
   const deps = {
@@ -26,6 +28,7 @@ export async function replicatedStorageOptions(
     random: systemRandom(),
     snapshots: { store, logBytes, logger },
     onProgress,
+    onCaughtUp,
     onFenced: () => {
       logger.warn("another node has taken the shard over: this process ends");
       killThisProcess();
@@ -34,6 +37,6 @@ export async function replicatedStorageOptions(
   return {
     kind: "replicated",
     directory,
-    replicate: (local) => new ReplicatedKeyValueStore(local, log, { shard, epoch }, deps),
+    replicate: (local) => new ReplicatedKeyValueStore(local, log, owned, deps),
   };
 }

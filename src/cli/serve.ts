@@ -6,7 +6,7 @@ import { createLogger } from "../platform/log.ts";
 import { writeAddress } from "./address-file.ts";
 import { banner, type StartedServer, toolLinks } from "./banner.ts";
 import { guardProcess, type Running, type StopProcess } from "./process-lifecycle.ts";
-import { trackClusterAddresses, killThisProcess } from "./cluster-child.ts";
+import { epochOf, trackClusterAddresses, killThisProcess } from "./cluster-child.ts";
 import { prepareClusterData, prepareShards, shardDirectory } from "./shard-directories.ts";
 import {
   handOverShard,
@@ -18,6 +18,7 @@ import {
   type ShardTask,
   takeShardTask,
   createUnixNetwork,
+  reportPrepared,
 } from "./shard-processes.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isLoopback } from "../access/hosts.ts";
@@ -45,6 +46,7 @@ export async function serve(options: Serving): Promise<void> {
   const { stdout, stderr } = process;
   const task = takeShardTask(process.env);
   const network = task?.cluster && trackClusterAddresses(task.cluster);
+  const epoch = task?.cluster && epochOf(task.cluster);
   // Errors of the output streams are ignored: a closed pipe is no reason to stop, and reporting the error would fail too.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   const path = configFileAt(options.config);
@@ -118,10 +120,23 @@ export async function serve(options: Serving): Promise<void> {
   ): Promise<NonNullable<AppOptions["data"]>> => {
     if (number === undefined) return { kind: "memory" };
     const directory = shardDirectory(data, number);
-    if (cluster === undefined) return directory;
+    if (cluster === undefined || epoch === undefined) return directory;
     // Only processes of a cluster load this module.
     const { replicatedStorageOptions } = await import("./replicated-storage-options.ts");
-    return replicatedStorageOptions(number, directory, cluster, logger, onProgress);
+    let isPrepared = false;
+    const onCaughtUp = (): void => {
+      reportProgress?.();
+      if (!isPrepared) reportPrepared();
+      isPrepared = true;
+    };
+    return replicatedStorageOptions(
+      { shard: number, epoch },
+      directory,
+      cluster,
+      logger,
+      onProgress,
+      onCaughtUp,
+    );
   };
   /** The settings for `createApp`: all except those of the log and of the division into processes. */
   const appSettings = () => {

@@ -54,6 +54,9 @@ export interface ReadyMessage extends Pick<App, "address" | "url" | "transport">
 
 type Report = ReadyMessage | { readonly failure: string };
 
+/** The message in which a child process reports that it has prepared to serve a shard which its node does not own yet. */
+const PREPARED = "prepared";
+
 /** The message in which a child process that has not accepted requests yet reports that its start makes progress. */
 const PROGRESS = "progress";
 /** The shortest time between two such reports, in milliseconds. */
@@ -84,6 +87,10 @@ export function progressReporter(): () => void {
     process.send?.(PROGRESS, undefined, undefined, () => undefined);
   };
 }
+
+/** Reports to the parent process that this process has prepared to serve its shard. */
+export const reportPrepared = (): void =>
+  void process.send?.(PREPARED, undefined, undefined, () => undefined);
 
 /** The message with which a parent asks a child process to end. */
 const STOP = "stop";
@@ -242,8 +249,8 @@ export function startShardProcess(task: ShardTask, watchdogs: ProcessWatchdogs):
     const hasStarted = watchdogs.watchStart(child, task.number, (reason) =>
       reject(new ServiceError("config.invalid", `the process ${name} ${reason}`)),
     );
-    const listen = (report: Report | typeof PROGRESS): void => {
-      if (report === PROGRESS) return;
+    const listen = (report: Report | typeof PROGRESS | typeof PREPARED): void => {
+      if (report === PROGRESS || report === PREPARED) return;
       child.off("message", listen);
       hasStarted();
       if (!("failure" in report)) return resolve(report);
@@ -261,6 +268,14 @@ export function startShardProcess(task: ShardTask, watchdogs: ProcessWatchdogs):
   );
   return { process: child, started };
 }
+
+/** Resolves when a process reports that it has prepared to serve its shard. */
+export const whenPrepared = ({ process }: ShardChild): Promise<void> =>
+  new Promise((resolve) => {
+    process.on("message", (message) => {
+      if (message === PREPARED) resolve();
+    });
+  });
 
 export const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
   exitCode !== null || signalCode !== null;

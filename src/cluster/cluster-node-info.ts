@@ -10,6 +10,8 @@ export interface ClusterNodeInfo {
   readonly host: string;
   /** The port on which the process of each shard listens, by shard number. */
   readonly ports: { readonly [shard: number]: number };
+  /** The shards for which the node has prepared: it has their data, and can serve them soon after it has taken them. */
+  readonly prepared: readonly number[];
   /** A value derived from the cluster secret. Nodes compare it to check that they have the same secret. */
   readonly check: string;
 }
@@ -42,6 +44,10 @@ export const canTakeShards = (node: ClusterMember): boolean => !node.isDraining 
 /** Whether any node except the node with this id can take shards. */
 export const canAnotherNodeTakeShards = ({ nodes }: ClusterView, id: string): boolean =>
   nodes.some((node) => node.id !== id && canTakeShards(node));
+
+/** Whether a node has prepared to serve a shard. */
+export const isPrepared = (shard: number, { address }: ClusterNode): boolean =>
+  parseClusterNodeInfo(address).prepared.includes(shard);
 
 /** Whether the process of a shard listens for requests. */
 export function isServed(shard: number, { nodes, owners }: ClusterView): boolean {

@@ -30,6 +30,13 @@ export interface ShardLeasesDeps {
   canTakeShards(node: ClusterMember): boolean;
   /** Whether the owner of a shard serves it. */
   isServed(shard: number, view: ClusterView): boolean;
+  /** Whether a node has prepared to serve a shard, so that it can serve the shard soon after it has taken it. */
+  isPrepared(shard: number, node: ClusterMember): boolean;
+  /**
+   * Called after each renewal with the shard that will move to this node; undefined if there is none. The node prepares to serve the shard,
+   * and publishes that it has done so. Preparations for other shards are given up.
+   */
+  prepare(shard: number | undefined): void;
   /** Stops serving a shard in an orderly way. The lease of the shard is given up afterwards. MUST NOT reject. */
   release(shard: number): Promise<void>;
   /** Called with a new lease: from now on, this node owns the shard. */
@@ -45,7 +52,7 @@ export interface ShardLeasesDeps {
 
 /**
  * The leases of a node. Renews the leases, takes free shards that rendezvous hashing assigns to this node or that no node takes, and gives
- * up shards that another node should have, one at a time.
+ * up shards that another node should have, one at a time, each once that node has prepared to serve it.
  */
 export class ShardLeases {
   readonly #deps: ShardLeasesDeps;
@@ -67,6 +74,8 @@ export class ShardLeases {
   #isInMotion = false;
   /** The shard that this node is giving up; undefined if none. */
   #moving: number | undefined;
+  /** The shard for which this node prepares; undefined if none. */
+  #preparing: number | undefined;
   #isStopped = false;
   #isFailing = false;
 
@@ -181,9 +190,10 @@ export class ShardLeases {
     this.#move(view);
   }
 
-  /** Gives up the next shard that has to move, if this node owns it. */
+  /** Gives up the next shard that has to move if this node owns it, or prepares to serve it if it moves to this node. */
   #move(view: ClusterView): void {
-    const { shards, leaseMs, clock, canTakeShards, isServed, release, logger } = this.#deps;
+    const { shards, leaseMs, clock, node, canTakeShards, isServed, isPrepared, prepare, release, logger } =
+      this.#deps;
     const established = clock.mono() - ESTABLISHED_LEASES * leaseMs;
     const rules: PlacementRules = {
       count: shards,
@@ -193,12 +203,19 @@ export class ShardLeases {
     };
     const next = nextMove(view, rules);
     this.#isInMotion = next !== undefined || !isSettled(view, rules);
-    if (next === undefined || !this.#owned.has(next) || this.#moving !== undefined) return;
-    this.#moving = next;
-    void release(next)
-      .then(() => this.give(next))
+    if (next?.to.id === node().id) this.#preparing = next.shard;
+    // While no move is due because a shard has no owner yet, that shard may be the one for which this node has prepared.
+    else if (next !== undefined || !this.#isInMotion) this.#preparing = undefined;
+    if (this.#preparing !== undefined && this.#owned.has(this.#preparing)) this.#preparing = undefined;
+    prepare(this.#preparing);
+    if (next === undefined || !this.#owned.has(next.shard) || this.#moving !== undefined) return;
+    const { shard, to } = next;
+    if (!isPrepared(shard, to)) return;
+    this.#moving = shard;
+    void release(shard)
+      .then(() => this.give(shard))
       .catch((cause: unknown) =>
-        logger.warn("a shard could not be given up: its lease ends by itself", { shard: next, cause }),
+        logger.warn("a shard could not be given up: its lease ends by itself", { shard, cause }),
       )
       .then(() => {
         this.#moving = undefined;

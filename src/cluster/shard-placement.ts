@@ -40,11 +40,18 @@ export function isSettled(view: ClusterView, rules: PlacementRules): boolean {
   return view.owners.length === rules.count && view.owners.every(({ shard }) => rules.isServed(shard, view));
 }
 
+/** A shard that has to move to another node. */
+export interface ShardMove {
+  readonly shard: number;
+  /** The node that should take the shard. */
+  readonly to: ClusterMember;
+}
+
 /**
- * The shard that its owner should give up next; undefined if no shard should move now. All nodes compute the same shard from the same view,
+ * The shard that its owner should give up next; undefined if no shard should move now. All nodes compute the same move from the same view,
  * so the shards of a cluster move one at a time: each after the new owner serves the previous one.
  */
-export function nextMove(view: ClusterView, rules: PlacementRules): number | undefined {
+export function nextMove(view: ClusterView, rules: PlacementRules): ShardMove | undefined {
   const able = view.nodes.filter((one) => rules.canTakeShards(one));
   if (able.length === 0 || view.owners.length < rules.count) return undefined;
   const draining = new Set(view.nodes.filter((one) => one.isDraining).map(({ id }) => id));
@@ -53,10 +60,18 @@ export function nextMove(view: ClusterView, rules: PlacementRules): number | und
   if (view.owners.some((one) => !draining.has(one.node) && !rules.isServed(one.shard, view)))
     return undefined;
   const leaving = view.owners.find((one) => draining.has(one.node));
-  if (leaving !== undefined) return leaving.shard;
-  return view.owners.find(({ shard, node }) => {
-    const candidates = able.filter((one) => one.id === node || rules.isEstablished(one));
-    const preferred = preferredOwner(shard, candidates);
-    return preferred !== undefined && preferred.id !== node;
-  })?.shard;
+  if (leaving !== undefined) return moveOf(leaving.shard, able);
+  for (const { shard, node } of view.owners) {
+    const move = moveOf(
+      shard,
+      able.filter((one) => one.id === node || rules.isEstablished(one)),
+    );
+    if (move !== undefined && move.to.id !== node) return move;
+  }
+  return undefined;
+}
+
+function moveOf(shard: number, candidates: readonly ClusterMember[]): ShardMove | undefined {
+  const to = preferredOwner(shard, candidates);
+  return to && { shard, to };
 }

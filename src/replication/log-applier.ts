@@ -77,24 +77,46 @@ export class LogApplier {
    * Applies all log entries after the current position.
    * @throws ServiceError `journal.damaged` if an entry is damaged or missing; errors of the log and the database
    */
-  async catchUp(onProgress?: OnProgress): Promise<void> {
+  catchUp(onProgress?: OnProgress): Promise<void> {
+    return this.#applyUntil(({ entries }) => entries === 0, onProgress);
+  }
+
+  /**
+   * Applies log entries until few are left. Unlike {@link catchUp}, it also ends while the shard's owner goes on appending.
+   * @throws the errors of {@link catchUp}
+   */
+  follow(onProgress?: OnProgress): Promise<void> {
+    return this.#applyUntil(({ bytes }) => bytes < READ_BYTES / 2, onProgress);
+  }
+
+  async #applyUntil(
+    isEnd: (applied: { readonly entries: number; readonly bytes: number }) => boolean,
+    onProgress: OnProgress | undefined,
+  ): Promise<void> {
     for (let done = 0; ;) {
-      const entries = await this.#log.read(this.#shard, this.#applied + 1, READ_BYTES);
-      const last = entries.at(-1);
-      if (last === undefined) return;
-      const ops: WriteOperation[] = [];
-      for (const [i, { seq, batch }] of entries.entries()) {
-        if (seq !== this.#applied + 1 + i) throw damagedEntry(this.#shard, seq);
-        try {
-          for (const op of unpackWriteBatch(batch)) ops.push(op);
-        } catch (cause) {
-          throw damagedEntry(this.#shard, seq, cause);
-        }
-      }
-      await this.apply(last.seq, last.epoch, ops);
-      done += entries.length;
-      onProgress?.({ work: "applying the log", done, unit: "entries" });
+      const applied = await this.#applyNext();
+      done += applied.entries;
+      if (applied.entries > 0) onProgress?.({ work: "applying the log", done, unit: "entries" });
+      if (isEnd(applied)) return;
     }
+  }
+
+  async #applyNext(): Promise<{ readonly entries: number; readonly bytes: number }> {
+    const entries = await this.#log.read(this.#shard, this.#applied + 1, READ_BYTES);
+    const ops: WriteOperation[] = [];
+    let bytes = 0;
+    for (const [i, { seq, batch }] of entries.entries()) {
+      if (seq !== this.#applied + 1 + i) throw damagedEntry(this.#shard, seq);
+      bytes += batch.length;
+      try {
+        for (const op of unpackWriteBatch(batch)) ops.push(op);
+      } catch (cause) {
+        throw damagedEntry(this.#shard, seq, cause);
+      }
+    }
+    const last = entries.at(-1);
+    if (last !== undefined) await this.apply(last.seq, last.epoch, ops);
+    return { entries: entries.length, bytes };
   }
 
   /** Writes the changes of the log entries up to position `seq` to the database, together with this position. */

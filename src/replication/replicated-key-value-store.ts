@@ -24,17 +24,19 @@ const PATIENCE_MS = 5_000;
 /** Milliseconds before an append is repeated for the first time. The delay doubles with each repetition, up to LONGEST_DELAY_MS. */
 const FIRST_DELAY_MS = 20;
 const LONGEST_DELAY_MS = 1_000;
+/** Milliseconds between two reads of the log while another process owns the shard. */
+const FOLLOW_MS = 50;
 /** The range of all keys. Keys are ASCII. */
 const EVERYTHING: ScanRange = { gte: "", lt: "\x7f" };
 
-/** A shard that this process owns. */
+/** A shard that this process owns, or will own. */
 export interface OwnedShard {
   readonly shard: number;
   /**
    * The epoch of this ownership. No two ownerships of a shard have the same epoch, not even those of one process before and after its
-   * restart.
+   * restart. A promise while another process owns the shard: `open` then applies the log until the promise resolves.
    */
-  readonly epoch: number;
+  readonly epoch: number | Promise<number>;
 }
 
 export interface ReplicationDeps {
@@ -51,6 +53,8 @@ export interface ReplicationDeps {
   onFenced?(): void;
   /** Called with the progress of `open`. */
   readonly onProgress?: OnProgress;
+  /** Called each time `open` has applied the whole log while this process does not own the shard yet. */
+  onCaughtUp?(): void;
 }
 
 /**
@@ -63,7 +67,10 @@ export interface ReplicationDeps {
 export class ReplicatedKeyValueStore implements KeyValueStore {
   readonly #inner: ReplaceableKeyValueStore;
   readonly #log: ShardLog;
-  readonly #owned: OwnedShard;
+  readonly #shard: number;
+  readonly #owned: OwnedShard["epoch"];
+  /** The epoch of the ownership; 0 while this process does not own the shard yet. */
+  #epoch = 0;
   readonly #deps: ReplicationDeps;
   readonly #applier: LogApplier;
   readonly #snapshotMaker: ShardSnapshotMaker | undefined;
@@ -78,13 +85,14 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   /** True if a write to the inner store has failed, so that the inner store has to be opened again. */
   #isInnerBroken = false;
   #isFenced = false;
-  /** Ends the pause before an append is repeated. Undefined if there is no pause. */
+  /** Ends the pause before an append is repeated, or the log is read again. Undefined if there is no pause. */
   #endPause: (() => void) | undefined;
 
   constructor(inner: ReplaceableKeyValueStore, log: ShardLog, owned: OwnedShard, deps: ReplicationDeps) {
     this.#inner = inner;
     this.#log = log;
-    this.#owned = owned;
+    this.#shard = owned.shard;
+    this.#owned = owned.epoch;
     this.#deps = deps;
     this.#applier = new LogApplier(inner, log, owned.shard);
     const { snapshots, clock, scheduler } = deps;
@@ -113,6 +121,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     try {
       await this.#applier.readPosition();
       await this.#restore();
+      this.#epoch = await this.#waitForOwnership();
       await this.#recover();
     } catch (error) {
       await this.#inner.close();
@@ -198,7 +207,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
    * position then has the same epoch and content, and the append counts as successful.
    */
   async #appendOnce(seq: number, batch: Uint8Array): Promise<void> {
-    const { shard, epoch } = this.#owned;
+    const [shard, epoch] = [this.#shard, this.#epoch];
     try {
       await this.#log.append(shard, seq, epoch, batch);
     } catch (error) {
@@ -237,7 +246,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
 
   /** Fills the inner store from a snapshot, if the store is empty, or if the log no longer has all entries after the store's position. */
   async #restore(): Promise<void> {
-    const { shard } = this.#owned;
+    const shard = this.#shard;
     const { applied } = this.#applier;
     const { snapshots, onProgress } = this.#deps;
     if (snapshots === undefined || this.#isFenced) return;
@@ -261,9 +270,28 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     );
   }
 
+  /** Returns the epoch of the ownership. While another process owns the shard, applies what that process appends to the log. */
+  async #waitForOwnership(): Promise<number> {
+    const owned = this.#owned;
+    if (typeof owned === "number") return owned;
+    const taken: { epoch?: number } = {};
+    void owned.then((epoch) => {
+      taken.epoch = epoch;
+      this.#endPause?.();
+    });
+    const { onProgress, onCaughtUp } = this.#deps;
+    await this.#applier.follow(onProgress);
+    while (taken.epoch === undefined) {
+      onCaughtUp?.();
+      await this.#pause(FOLLOW_MS);
+      await this.#applier.follow();
+    }
+    return taken.epoch;
+  }
+
   /** Applies the log entries that the inner store does not have, and appends the {@link TAKEOVER_ENTRY}. */
   async #recover(): Promise<void> {
-    const { shard, epoch } = this.#owned;
+    const [shard, epoch] = [this.#shard, this.#epoch];
     if (this.#isFenced) throw fencedAppend(shard, this.#applier.applied + 1, epoch);
     await this.#applier.checkPosition();
     for (;;) {
@@ -284,7 +312,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
 
   async #apply(seq: number, ops: readonly WriteOperation[]): Promise<void> {
     try {
-      await this.#applier.apply(seq, this.#owned.epoch, ops);
+      await this.#applier.apply(seq, this.#epoch, ops);
     } catch (error) {
       this.#isInnerBroken = true;
       throw error;
@@ -299,7 +327,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   }
 
   /**
-   * Waits before an append is repeated. The pause is random, between half of `ms` and `ms`, so that the nodes of a cluster do not retry at
+   * Waits before an append is repeated, or the log is read again. The pause is random, between half of `ms` and `ms`, so that the nodes of a cluster do not retry at
    * the same moment.
    */
   #pause(ms: number): Promise<void> {

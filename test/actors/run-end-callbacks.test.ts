@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { ServiceError } from "../../src/model/errors.ts";
 import { RunEndCallbacks } from "../../actors/run-end-callbacks.ts";
 import type { RunEnd } from "../../actors/thread-system-interface.ts";
 import type { RunRecord } from "../../src/model/run.ts";
@@ -52,4 +53,17 @@ test("a read that fails takes nobody's end away", async () => {
   await expect(failing).rejects.toThrow("unreadable");
   callbacks.notify(pending.run_id, ended);
   expect(await other).toBe(ended);
+});
+
+test("once no more runs end here, all waits reject, and further ones at once", async () => {
+  const callbacks = new RunEndCallbacks();
+  const stop = new ServiceError("server.draining", "The server is stopping");
+  const waits = [
+    callbacks.waitForEnd(pending.run_id),
+    callbacks.waitForEnd("another"),
+    callbacks.waitUnlessEnded(pending.run_id, () => pending),
+  ];
+  callbacks.close(stop);
+  for (const end of await Promise.allSettled([...waits, callbacks.waitForEnd(pending.run_id)]))
+    expect(end).toEqual({ status: "rejected", reason: stop });
 });

@@ -13,9 +13,12 @@ const SHARDS = 2;
 function cluster() {
   const clock = new SimulatedClock();
   const shared = new MemoryMembership(new MemoryShardLog(), clock, LEASE_MS);
+  /** The shards for which no node has prepared. */
+  const unprepared = new Set<number>();
   /** A node that renews when the test says so. */
   const node = (id: string, membership: Membership = shared) => {
     const events: string[] = [];
+    let preparing: number | undefined;
     let last: { readonly view: ClusterView; readonly validUntil: number } | undefined;
     const leases = new ShardLeases({
       membership,
@@ -27,15 +30,23 @@ function cluster() {
       node: () => ({ id, address: "" }),
       canTakeShards: ({ isDraining }) => !isDraining,
       isServed: () => true,
+      isPrepared: (shard) => !unprepared.has(shard),
+      prepare: (shard) => void (preparing = shard),
       release: async (shard) => void events.push(`released ${shard}`),
       acquired: ({ shard, epoch }) => void events.push(`got ${shard} in epoch ${epoch}`),
       lost: (shard) => void events.push(`lost ${shard}`),
       renewed: (view, validUntil) => (last = { view, validUntil }),
     });
     const owners = () => last?.view.owners.map((one) => `${one.shard}: ${one.node}`);
-    return { leases, events, owners, isValid: () => clock.mono() < (last?.validUntil ?? 0) };
+    return {
+      leases,
+      events,
+      owners,
+      preparing: () => preparing,
+      isValid: () => clock.mono() < (last?.validUntil ?? 0),
+    };
   };
-  return { clock, shared, node };
+  return { clock, shared, node, unprepared };
 }
 
 /** Waits until a move that the last renewal began has ended. */
@@ -128,6 +139,44 @@ test("a node that drains gives up one shard after the other, and takes none unti
   clock.advance(LEASE_MS);
   await a.leases.renewNow();
   expect(a.events.slice(4)).toEqual(["got 0 in epoch 3", "got 1 in epoch 3"]);
+});
+
+test("a node gives up a shard once the next owner has prepared, which it does until it owns the shard", async () => {
+  const { shared, node, unprepared } = cluster();
+  const [a, b] = [node("a"), node("b")];
+  await a.leases.start();
+  await b.leases.start();
+  unprepared.add(0);
+  await shared.setDraining("a", true);
+  await a.leases.renewNow();
+  await settled(a.leases);
+  expect([a.events.slice(2), a.preparing()]).toEqual([[], undefined]);
+  await b.leases.renewNow();
+  expect(b.preparing()).toBe(0);
+  unprepared.delete(0);
+  await a.leases.renewNow();
+  await settled(a.leases);
+  expect(a.events.slice(2)).toEqual(["released 0"]);
+  // The shard has no owner for a moment.
+  await a.leases.renewNow();
+  expect([a.preparing(), b.preparing()]).toEqual([undefined, 0]);
+  await b.leases.renewNow();
+  expect(b.events).toEqual(["got 0 in epoch 2"]);
+  expect(b.preparing()).toBe(1);
+});
+
+test("a node ends the preparation for a shard that stays where it is", async () => {
+  const { shared, node, unprepared } = cluster();
+  const [a, b] = [node("a"), node("b")];
+  await a.leases.start();
+  await b.leases.start();
+  unprepared.add(0);
+  await shared.setDraining("a", true);
+  await b.leases.renewNow();
+  expect(b.preparing()).toBe(0);
+  await shared.setDraining("a", false);
+  await b.leases.renewNow();
+  expect(b.preparing()).toBeUndefined();
 });
 
 test("a node that drains keeps its shards while no other could take them", async () => {

@@ -34,6 +34,8 @@ function cluster() {
       node: () => ({ id, address: "" }),
       canTakeShards: ({ isDraining }) => !isDraining,
       isServed: () => true,
+      isPrepared: () => true,
+      prepare: () => undefined,
       release: async () => undefined,
       acquired: ({ shard }) => void taken.push({ shard, node: id, at: clock.mono() }),
       lost: () => undefined,

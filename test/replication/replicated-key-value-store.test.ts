@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { unpackWriteBatch } from "../../src/codec/value-encoding.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { KeyValueStore, WriteOperation } from "../../src/ports/key-value-store.ts";
+import type { ShardLog } from "../../src/ports/shard-log.ts";
 import { MemoryShardLog } from "../../src/replication/memory-shard-log.ts";
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
@@ -247,6 +248,70 @@ describe("a log that has lost entries", () => {
     };
     const store = new ReplicatedKeyValueStore(node.inner, older, { shard: SHARD, epoch: 5 }, deps);
     await expect(store.open()).rejects.toMatchObject({ code: "journal.damaged" });
+  });
+});
+
+describe("a store whose process does not own the shard yet", () => {
+  /** A store that follows the log of another node, and gets the shard when told. */
+  function following(shared: MemoryShardLog, log: ShardLog = shared) {
+    const inner = new FragileStore();
+    let own: (epoch: number) => void = () => undefined;
+    const epoch = new Promise<number>((resolve) => (own = resolve));
+    let caughtUp = 0;
+    const store = new ReplicatedKeyValueStore(
+      inner,
+      log,
+      { shard: SHARD, epoch },
+      {
+        clock: { now: () => 0, mono: () => 0 },
+        scheduler: {
+          soon: (task) => void setImmediate(task),
+          after: (_, task) => {
+            const timer = setImmediate(task);
+            return () => clearImmediate(timer);
+          },
+        },
+        random: { bytes: (count) => new Uint8Array(count), float: () => 0.5 },
+        onCaughtUp: () => caughtUp++,
+      },
+    );
+    return { inner, store, own: () => own(shared.newEpoch(SHARD)), caughtUp: () => caughtUp };
+  }
+
+  test("applies what the owner appends, appends nothing, and takes the shard over when it owns it", async () => {
+    const log = new MemoryShardLog();
+    const owner = new Node(log);
+    await owner.store.open();
+    await owner.write("a");
+    const next = following(log);
+    const opened = next.store.open();
+    await expect.poll(() => next.caughtUp()).toBeGreaterThan(0);
+    await owner.write("b");
+    await expect.poll(() => contents(next.inner)).toEqual({ newest: "b", "w/a": "a", "w/b": "b" });
+    await owner.write("c");
+    const before = await log.last(SHARD);
+    next.own();
+    await opened;
+    expect(await log.last(SHARD)).toBe(before + 1);
+    await next.store.batch([{ key: "w/d", value: Buffer.from("d") }]);
+    expect(await contents(next.store)).toEqual({
+      newest: "c",
+      "w/a": "a",
+      "w/b": "b",
+      "w/c": "c",
+      "w/d": "d",
+    });
+    await expect(owner.write("e")).rejects.toMatchObject(FENCED);
+    expect(await logged(log)).toEqual(["a", "b", "c", "d"]);
+  });
+
+  test("cannot be opened while the log does not answer", async () => {
+    const shared = new MemoryShardLog();
+    const log = new FaultyShardLog(shared);
+    log.isDown = true;
+    const next = following(shared, log);
+    await expect(next.store.open()).rejects.toMatchObject(UNAVAILABLE);
+    expect(next.caughtUp()).toBe(0);
   });
 });
 

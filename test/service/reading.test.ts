@@ -60,6 +60,7 @@ beforeEach(async () => {
     update: () => Promise.reject(new Error("not here")),
     settled: async () => settled,
     ended: async () => ({ run: settled }),
+    endWaits: () => undefined,
     forget: () => Promise.reject(new TypeError("nothing is deleted here")),
     cancel: async () => undefined,
     cancelOnDisconnect: () => undefined,

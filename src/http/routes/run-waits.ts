@@ -29,6 +29,10 @@ const isExpected = (cause: unknown): boolean =>
   cause instanceof ServiceError &&
   (cause.code === "thread.not_found" || cause.code === "storage.unavailable");
 
+/** Whether a run goes on elsewhere because this process stops serving its thread. */
+const isOfStop = (cause: unknown): boolean =>
+  cause instanceof ServiceError && cause.code === "server.draining";
+
 export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
   const keepalive = new JsonHeartbeat(deps.scheduler);
   const { logger } = deps;
@@ -60,6 +64,8 @@ export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
       text = JSON.stringify(result);
     } catch (cause) {
       if (stream === undefined) throw cause;
+      // Another process continues the run. The client, or the process that forwarded its request, asks again.
+      if (isOfStop(cause)) return stream.close();
       if (!isExpected(cause))
         logger.error("a run's result could not be read", { run: run.run_id, error: withCauses(cause) });
       // Errors other than a `ServiceError` may contain file names of this machine, so they are replaced.
