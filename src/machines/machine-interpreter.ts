@@ -13,11 +13,11 @@ import type {
 } from "./machine-driver.ts";
 import {
   actorsIn,
-  type ForeignReference,
-  foreignReferencesOf,
+  type NonChildReference,
+  nonChildReferencesOf,
   isActor,
   putReference,
-} from "./foreign-references.ts";
+} from "./non-child-references.ts";
 import { fromStoredThrown, toStorableWithErrors } from "./stored-errors.ts";
 import {
   type Action,
@@ -122,7 +122,7 @@ export class MachineInterpreter {
     if (this.root._snapshot.status === "error") throw this.root._snapshot.error;
     if ("snapshot" in start) {
       this.#adopt(this.root, start.snapshot);
-      for (const { at, path, to } of foreignReferencesOf(start.snapshot)) {
+      for (const { at, path, to } of nonChildReferencesOf(start.snapshot)) {
         const [holder, actor] = [this.#find(at), this.#find(to)];
         if (holder !== undefined && actor !== undefined) putReference(holder._snapshot.context, path, actor);
       }
@@ -139,7 +139,7 @@ export class MachineInterpreter {
   }
 
   /** The references in contexts that XState does not restore, because they are not to children of the actor that has them. */
-  foreignReferences(): readonly ForeignReference[] {
+  nonChildReferences(): readonly NonChildReference[] {
     return [...this.#steps.keys()].flatMap((holder) => {
       const at = addressOf(holder);
       if (kindOfActor(holder.logic) === "promise" || this.#find(at) !== holder) return [];

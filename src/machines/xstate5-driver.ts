@@ -4,7 +4,7 @@ import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { isPlain } from "../model/memory-size.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
 import { copyOfSnapshot, hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
-import { withForeignReferences } from "./foreign-references.ts";
+import { withNonChildReferences } from "./non-child-references.ts";
 import { MachineInterpreter, promiseInput, RootActorFactory } from "./machine-interpreter.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
 import type {
@@ -46,7 +46,7 @@ export function createXState5Driver(
     if (status === "error") throw error;
     const { value, context, rest } = persisted(machine, root._snapshot);
     return {
-      snapshot: { value, context, rest: withForeignReferences(rest, interpreter.foreignReferences()) },
+      snapshot: { value, context, rest: withNonChildReferences(rest, interpreter.nonChildReferences()) },
       status: status === "active" ? "active" : "done",
       output: toStorableWithErrors(output ?? null, "output"),
       effects,

@@ -6,7 +6,7 @@ import type { XStateActor } from "./xstate-types.ts";
  * A reference in an actor's context to an actor that is not one of its children, such as its parent. XState restores references to children
  * alone, so the others are stored next to the snapshot.
  */
-export interface ForeignReference {
+export interface NonChildReference {
   /** The actor whose context has the reference. */
   readonly at: Address;
   /** The keys that lead to the reference in the context. */
@@ -15,8 +15,8 @@ export interface ForeignReference {
   readonly to: Address;
 }
 
-/** The member of a stored snapshot with its {@link ForeignReference}s. Absent if there are none. */
-const FOREIGN_REFERENCES = "references";
+/** The member of a stored snapshot with its {@link NonChildReference}s. Absent if there are none. */
+const NON_CHILD_REFERENCES = "references";
 
 export const isActor = (value: unknown): value is XStateActor =>
   typeof value === "object" && value !== null && "_actorScope" in value;
@@ -40,18 +40,18 @@ export function actorsIn(
 }
 
 /** A stored snapshot with the references to actors that XState does not restore. */
-export const withForeignReferences = (
+export const withNonChildReferences = (
   rest: JsonObject,
-  references: readonly ForeignReference[],
-): JsonObject => (references.length === 0 ? rest : { ...rest, [FOREIGN_REFERENCES]: references });
+  references: readonly NonChildReference[],
+): JsonObject => (references.length === 0 ? rest : { ...rest, [NON_CHILD_REFERENCES]: references });
 
-/** The {@link ForeignReference}s of a stored snapshot. Malformed ones are left out, because a client may have edited the state. */
-export function foreignReferencesOf(rest: JsonObject): readonly ForeignReference[] {
-  const stored = rest[FOREIGN_REFERENCES];
-  return Array.isArray(stored) ? stored.filter(isForeignReference) : [];
+/** The {@link NonChildReference}s of a stored snapshot. Malformed ones are left out, because a client may have edited the state. */
+export function nonChildReferencesOf(rest: JsonObject): readonly NonChildReference[] {
+  const stored = rest[NON_CHILD_REFERENCES];
+  return Array.isArray(stored) ? stored.filter(isNonChildReference) : [];
 }
 
-const isForeignReference = (value: unknown): value is ForeignReference =>
+const isNonChildReference = (value: unknown): value is NonChildReference =>
   isObject(value) && [value["at"], value["path"], value["to"]].every(isListOfNames);
 
 const isListOfNames = (value: unknown): boolean =>
