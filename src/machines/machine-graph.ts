@@ -12,8 +12,8 @@ import { END, send } from "../graph/commands.ts";
 import type { Ctx } from "../graph/node-context.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
 import type { Timer } from "../model/machine-timer.ts";
-import { computeMacrostep, MacrostepAttempts } from "./macrostep-attempts.ts";
-import { RunningPromiseActors } from "./promise-actors.ts";
+import { computeMacrostep, PrecomputedMacrosteps } from "./precomputed-macrosteps.ts";
+import { RunningPromiseActors } from "./running-promise-actors.ts";
 import {
   actorNode,
   ACTIONS_NODE,
@@ -46,7 +46,7 @@ import { hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
 import { writeFault, updateEnteringState } from "./state-edits.ts";
 import {
   type Marked,
-  attemptKey,
+  precomputedKey,
   isEventDue,
   transitionStep,
   timerUpdate,
@@ -103,8 +103,8 @@ export function createMachineGraph(
   actors: readonly string[],
   views: Pick<MachineParts, "chart" | "drawing">,
 ): GraphDefinition {
-  const live = new RunningPromiseActors();
-  const attempts = new MacrostepAttempts();
+  const running = new RunningPromiseActors();
+  const precomputed = new PrecomputedMacrosteps();
   const snapshotChannel = {
     ...value<StoredMachine>(),
     read: (write: unknown, at: string) =>
@@ -120,10 +120,10 @@ export function createMachineGraph(
     const driver = versions.only(version);
     const mailbox = ctx["~mailbox"];
     const interruptions = mailbox && {
-      isDue: () => isEventDue({ driver, run: ctx.runId, attempts }, mailbox),
+      isDue: () => isEventDue({ driver, run: ctx.runId, precomputed }, mailbox),
       watch: (arrived: () => void) => mailbox.watch(arrived),
     };
-    const result = await live.next(ctx.runId, keyOf(work), {
+    const result = await running.waitFor(ctx.runId, keyOf(work), {
       start: (emit) => driver.startActor(work, emit),
       emit: (event) => ctx["~emitIn"]?.(work.ns ?? "", event),
       signal: ctx.signal,
@@ -153,11 +153,11 @@ export function createMachineGraph(
     },
     nodes: {
       [TRANSITION_NODE]: (state: JsonObject, ctx: Ctx) => {
-        const { update, work, machine } = transitionStep(versions, attempts, state, ctx);
+        const { update, work, machine } = transitionStep(versions, precomputed, state, ctx);
         // Timers and actions contain values that the machine's code has made. Everything else can be stored as it is.
         if (machine.timers.length === 0 && machine.actions.length === 0) machine[STORABLE] = true;
-        if (work.length === 0) live.stop(ctx.runId);
-        else live.retain(ctx.runId, new Set(work.map(keyOf)));
+        if (work.length === 0) running.stop(ctx.runId);
+        else running.retain(ctx.runId, new Set(work.map(keyOf)));
         return update;
       },
       [WAIT_NODE]: async (stored: JsonObject, ctx: Ctx) => {
@@ -170,8 +170,8 @@ export function createMachineGraph(
         const accepted = driver.accepted(snapshotOf(state));
         const whyFails = (sent: MachineEvent) => {
           const step = { before: snapshotOf(state), message: { to: [], event: sent } };
-          const key = attemptKey(ctx.runId);
-          const made = attempts.attempt(stored[SNAPSHOT_KEY], key, () => computeMacrostep(driver, step));
+          const key = precomputedKey(ctx.runId);
+          const made = precomputed.compute(stored[SNAPSHOT_KEY], key, () => computeMacrostep(driver, step));
           return made.result === undefined ? made.why : undefined;
         };
         const event = await ctx.interrupt(versionedQuestion(driver, state, accepted), {
@@ -188,7 +188,8 @@ export function createMachineGraph(
           for (const effect of computeMacrostep(driver, step).effects)
             if (effect.kind === "action") await effect.run();
         }
-        live.release(ctx.runId);
+        // Ends this superstep, which otherwise waits for all actors: waiting events are then processed.
+        running.endWaits(ctx.runId);
       },
       ...Object.fromEntries(actors.map((src) => [actorNode(src), runActor])),
     },
@@ -243,7 +244,7 @@ export function createMachineGraph(
           }),
         ),
       stepsOfEvent: STEPS_OF_EVENT,
-      runEnded: (run: string) => live.stop(run),
+      runEnded: (run: string) => running.stop(run),
       timerUpdate: (values: JsonObject, timer: Timer) => timerUpdate(versions, values, timer),
     },
   });

@@ -4,7 +4,7 @@ import { uuid5 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { MachineMailbox, WaitingEvent } from "../model/machine-mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
-import { computeMacrostep, type MacrostepAttempts } from "./macrostep-attempts.ts";
+import { computeMacrostep, type PrecomputedMacrosteps } from "./precomputed-macrosteps.ts";
 import { nameInNamespace } from "./machine-node-names.ts";
 import { canTake, whyNotEvent } from "./event-validation.ts";
 import {
@@ -61,7 +61,7 @@ export type Marked = { [STORABLE]?: true };
  * for a later state or the end of the run. An event that fails then fails its own run.
  */
 function eventToTake(
-  { driver, values, run, attempts }: TakingMachine,
+  { driver, values, run, precomputed }: MachineAtWork,
   all: readonly WaitingEvent[],
 ): WaitingEvent | undefined {
   const snapshot = snapshotOf(values);
@@ -74,22 +74,25 @@ function eventToTake(
     }
     const step = stepOfPending(pendingOf(one), snapshot, timersOf(values));
     if (step === undefined) return false;
-    const key = attemptKey(run, one.run);
-    const { result } = attempts.attempt(values[SNAPSHOT_KEY], key, () => computeMacrostep(driver, step));
+    const key = precomputedKey(run, one.run);
+    const { result } = precomputed.compute(values[SNAPSHOT_KEY], key, () => computeMacrostep(driver, step));
     return result !== undefined;
   });
 }
 
-/** A machine whose promise actors run, in the run `run`, and which may take events meanwhile. */
-interface TakingMachine {
+/** A machine whose promise actors are running, and which may take events of queued runs meanwhile. `run`: the run in progress. */
+interface MachineAtWork {
   readonly driver: MachineDriver;
   readonly values: JsonObject;
   readonly run: string;
-  readonly attempts: MacrostepAttempts;
+  readonly precomputed: PrecomputedMacrosteps;
 }
 
-/** The name of the event that the run `of` has sent, among the {@link MacrostepAttempts} of the run that takes it. */
-export const attemptKey = (run: string, of = run) => `${run} ${of}`;
+/**
+ * The key of an event in {@link PrecomputedMacrosteps}. `run`: the run that processes the event. `sender`: the run that has sent it, if that is
+ * another one.
+ */
+export const precomputedKey = (run: string, sender = run) => `${run} ${sender}`;
 
 /** The macrostep that processes an event or a timer; undefined if the timer is not set any more. */
 function stepOfPending(
@@ -106,7 +109,7 @@ const pendingOf = (sent: WaitingEvent) =>
   "timer" in sent ? { timer: sent.timer } : { event: sent.event as MachineEvent };
 
 /** Whether the machine takes one of the events of queued runs in its current state. Called while a promise actor of the machine runs. */
-export function isEventDue(machine: Omit<TakingMachine, "values">, mailbox: MachineMailbox): boolean {
+export function isEventDue(machine: Omit<MachineAtWork, "values">, mailbox: MachineMailbox): boolean {
   const waiting = mailbox.waiting();
   if (waiting.length === 0) return false;
   const { values } = mailbox;
@@ -122,7 +125,7 @@ export function isEventDue(machine: Omit<TakingMachine, "values">, mailbox: Mach
  */
 export function transitionStep(
   versions: MachineVersions,
-  attempts: MacrostepAttempts,
+  precomputed: PrecomputedMacrosteps,
   stored: JsonObject,
   ctx: Ctx,
 ) {
@@ -152,17 +155,17 @@ export function transitionStep(
   let taken: readonly string[] | undefined;
   const mailbox = queue.length === 0 && work.length > 0 ? ctx["~mailbox"] : undefined;
   if (mailbox !== undefined && snapshot !== null) {
-    const machine = { driver, values: state, run: ctx.runId, attempts };
+    const machine = { driver, values: state, run: ctx.runId, precomputed };
     const sent = eventToTake(machine, mailbox.waiting());
     if (sent !== undefined) [queue, taken] = [[pendingOf(sent)], [sent.run]];
   }
-  const attempted = begins
+  const known = begins
     ? undefined
-    : attempts.take(stored[SNAPSHOT_KEY], attemptKey(ctx.runId, taken?.[0]));
+    : precomputed.take(stored[SNAPSHOT_KEY], precomputedKey(ctx.runId, taken?.[0]));
   const apply = (step: ReplayableMacrostep) => {
-    // An attempt is for the only event of its step. A result of a promise actor is not attempted before.
-    const isAttempted = queue.length === 1 && !("actor" in (queue[0] as PendingInput));
-    const made = (isAttempted ? attempted : undefined) ?? computeMacrostep(driver, step);
+    // Only an event that is alone in its step can have a precomputed macrostep. The results of promise actors have none.
+    const isKnown = queue.length === 1 && !("actor" in (queue[0] as PendingInput));
+    const made = (isKnown ? known : undefined) ?? computeMacrostep(driver, step);
     if (made.effects.some(({ kind }) => kind === "action")) actions.push(step);
     const asked = (effect: Effect) => {
       if (effect.kind === "start") {
