@@ -124,7 +124,7 @@ export interface RunningActor {
 }
 
 /** A machine that may be started as a child of another machine. */
-export interface ChildMachine {
+export interface PossibleChildMachine {
   /** The `src` names on the way from the root machine to this machine, including its own, without the root. */
   readonly path: readonly string[];
   /** Returns the context with which the machine begins for the input `{}`; undefined if it cannot begin with this input. */
@@ -175,7 +175,7 @@ export interface MachineDriver {
    * All machines that this machine and its children may start. A machine that is started again below itself is listed there once more,
    * without its children.
    */
-  childMachines(): readonly ChildMachine[];
+  childMachines(): readonly PossibleChildMachine[];
 }
 
 /** Whether an event type matches one of the descriptors, such as `APPROVE`, `order.*` or `*`. */

@@ -30,7 +30,7 @@ import {
   INPUT_KEY,
   isStartedPromiseActor,
   OUTPUT_KEY,
-  type PendingInput,
+  type PendingEvent,
   SNAPSHOT_KEY,
   snapshotOf,
   STATE_KEY,
@@ -42,7 +42,7 @@ import {
 } from "./machine-state.ts";
 import { toStorableWithErrors, toStoredThrown } from "./stored-errors.ts";
 import { type MachineVersions, versionOfState } from "./machine-versions.ts";
-import { hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
+import { hasActorReference, REFERENCE_FAULT } from "./stored-actor-references.ts";
 import { writeFault, updateEnteringState } from "./state-edits.ts";
 import {
   type Marked,
@@ -56,10 +56,10 @@ import {
   continuationError,
   eventsAcceptedAtWork,
   versionedQuestion,
-  isAskedByMigratedVersion,
+  isAskedBeforeMigration,
   migratedQuestion,
 } from "./machine-questions.ts";
-import { schemasOf, whyNeedsInput, firstContext } from "./machine-input.ts";
+import { machineSchemasOf, whyNeedsInput, firstContext } from "./machine-input.ts";
 
 /** The number of steps that an event takes while promise actors run: one step processes the event, and one waits for the actors again. */
 const STEPS_OF_EVENT = 2;
@@ -116,8 +116,8 @@ export function createMachineGraph(
     if (!isStartedPromiseActor(input)) return undefined;
     const { version, ...work } = input as Sent;
     // The state must be migrated before the actor runs, so the task ends without a result. The migrated machine starts the actor again.
-    if (versions.migrates(version)) return undefined;
-    const driver = versions.only(version);
+    if (versions.mustMigrate(version)) return undefined;
+    const driver = versions.driverOf(version);
     const mailbox = ctx["~mailbox"];
     const interruptions = mailbox && {
       isDue: () => isEventDue({ driver, run: ctx.runId, precomputed }, mailbox),
@@ -145,7 +145,7 @@ export function createMachineGraph(
       [OUTPUT_KEY]: value(),
       [SNAPSHOT_KEY]: snapshotChannel,
       // Collects the results of all actors that end in one superstep. Writing an empty list clears it.
-      [EVENTS_KEY]: reduce<readonly PendingInput[]>([], (all, more) =>
+      [EVENTS_KEY]: reduce<readonly PendingEvent[]>([], (all, more) =>
         more.length === 0 ? [] : [...all, ...more],
       ),
       ...(versions.areDeclared && { [VERSION_KEY]: value() }),
@@ -162,8 +162,8 @@ export function createMachineGraph(
       },
       [WAIT_NODE]: async (stored: JsonObject, ctx: Ctx) => {
         // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for an event.
-        if ((stored[EVENTS_KEY] as readonly PendingInput[]).length > 0) return {};
-        const { driver, state } = versions.at(stored);
+        if ((stored[EVENTS_KEY] as readonly PendingEvent[]).length > 0) return {};
+        const { driver, state } = versions.continuationOf(stored);
         // The state to which the machine was migrated invokes actors, or sets timers: this is done before a client is asked for an event.
         const { work, delayed = [] } = storedMachineOf(state);
         if (work.length + delayed.length > 0 && ctx["~isAnswered"] !== true) return {};
@@ -182,7 +182,7 @@ export function createMachineGraph(
       [ACTIONS_NODE]: async (state: JsonObject, ctx: Ctx) => {
         // The actions need the driver of the version that made the state: they are computed from the snapshot before the macrostep, and a
         // migration converts only the snapshot after the macrostep.
-        const driver = versions.only(versionOfState(state));
+        const driver = versions.driverOf(versionOfState(state));
         for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
           for (const effect of computeMacrostep(driver, step).effects)
@@ -210,10 +210,10 @@ export function createMachineGraph(
     machine: {
       ...views,
       inputKey: INPUT_KEY,
-      schemas: schemasOf(versions),
+      schemas: machineSchemasOf(versions),
       recursionLimit: RECURSION_LIMIT,
       refusesAnswer: (answer: unknown, question: unknown) =>
-        isAskedByMigratedVersion(versions, question)
+        isAskedBeforeMigration(versions, question)
           ? whyNotEvent(answer, versions, "takes")
           : refusesAnswer(answer, question),
       migratedQuestion: (values: JsonObject) => migratedQuestion(versions, values),

@@ -12,7 +12,7 @@ import type {
 } from "./machine-driver.ts";
 
 /** What the machine has not processed yet: an event, a timer that has fired, or the result of a promise actor. */
-export type PendingInput =
+export type PendingEvent =
   | { readonly event: MachineEvent }
   | { readonly timer: Timer }
   | { readonly actor: Address; readonly start: number; readonly result: ActorResult };
@@ -108,8 +108,8 @@ export const MACHINE_KEYS: ReadonlySet<string> = new Set([
 export const graphChangedError = (message: string, cause?: unknown) =>
   Object.assign(new Error(message, { cause }), { name: "GraphChangedError" });
 
-/** Whether a value has the form of {@link PendingInput}, with an event that a client may send. */
-export function isPendingInput(value: unknown): value is PendingInput {
+/** Whether a value has the form of {@link PendingEvent}, with an event that a client may send. */
+export function isPendingEvent(value: unknown): value is PendingEvent {
   if (!isObject(value)) return false;
   const { event, timer, actor, start, result } = value;
   if (event !== undefined)

@@ -1,4 +1,4 @@
-import { hasActorReference } from "./actor-references.ts";
+import { hasActorReference } from "./stored-actor-references.ts";
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, MAX_DEPTH, toStorable } from "../model/json.ts";
 

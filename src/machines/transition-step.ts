@@ -12,7 +12,7 @@ import {
   type ChildrenByAddress,
   isSameActorAddress,
   activeChildState,
-  namespaceOfMachine,
+  namespaceOfActor,
   STOPPED,
   storedChange,
 } from "./stored-child-machines.ts";
@@ -32,7 +32,7 @@ import {
   INPUT_KEY,
   OUTPUT_KEY,
   MACHINE_KEYS,
-  type PendingInput,
+  type PendingEvent,
   SNAPSHOT_KEY,
   type StoredChild,
   snapshotOf,
@@ -96,7 +96,7 @@ export const precomputedKey = (run: string, sender = run) => `${run} ${sender}`;
 
 /** The macrostep that processes an event or a timer; undefined if the timer is not set any more. */
 function stepOfPending(
-  pending: Exclude<PendingInput, { readonly actor: Address }>,
+  pending: Exclude<PendingEvent, { readonly actor: Address }>,
   before: StoredSnapshot,
   timers: readonly SetTimer[],
 ): ReplayableMacrostep | undefined {
@@ -131,7 +131,9 @@ export function transitionStep(
 ) {
   const input = stored[INPUT_KEY];
   const begins = input !== undefined;
-  const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
+  const { driver, state } = begins
+    ? { driver: versions.current, state: stored }
+    : versions.continuationOf(stored);
   // The numbers of actors and timers continue, so that results and timers of the thread's earlier machine are not taken for those of the
   // new machine.
   const { started: before = 0, rest: restBefore } =
@@ -150,7 +152,7 @@ export function transitionStep(
     timers.push({ ...timer, due: dueAfter(delay, ctx) });
   }
   const actions: ReplayableMacrostep[] = [];
-  const pendingEvents = (state[EVENTS_KEY] ?? []) as readonly PendingInput[];
+  const pendingEvents = (state[EVENTS_KEY] ?? []) as readonly PendingEvent[];
   let queue = begins ? [] : pendingEvents;
   let taken: readonly string[] | undefined;
   const mailbox = queue.length === 0 && work.length > 0 ? ctx["~mailbox"] : undefined;
@@ -164,13 +166,13 @@ export function transitionStep(
     : precomputed.take(stored[SNAPSHOT_KEY], precomputedKey(ctx.runId, taken?.[0]));
   const apply = (step: ReplayableMacrostep) => {
     // Only an event that is alone in its step can have a precomputed macrostep. The results of promise actors have none.
-    const isKnown = queue.length === 1 && !("actor" in (queue[0] as PendingInput));
+    const isKnown = queue.length === 1 && !("actor" in (queue[0] as PendingEvent));
     const made = (isKnown ? known : undefined) ?? computeMacrostep(driver, step);
     if (made.effects.some(({ kind }) => kind === "action")) actions.push(step);
     const asked = (effect: Effect) => {
       if (effect.kind === "start") {
         const { kind: _, ...start } = effect;
-        const ns = namespaceOfMachine(children, start.at);
+        const ns = namespaceOfActor(children, start.at);
         work.push({ ...start, start: ++started, ...(ns !== "" && { ns }) });
       } else if (effect.kind === "stop") {
         work = work.filter(({ at }) => !isWithin(at, effect.at));
@@ -197,10 +199,7 @@ export function transitionStep(
           ({ name, from }) => name !== effect.id || !isSameActorAddress(from, effect.from),
         );
       else if (effect.kind === "emit")
-        ctx["~emitIn"]?.(
-          namespaceOfMachine(children, effect.from),
-          toStorableWithErrors(effect.event, "emit"),
-        );
+        ctx["~emitIn"]?.(namespaceOfActor(children, effect.from), toStorableWithErrors(effect.event, "emit"));
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
     made.effects.forEach(asked);
@@ -263,7 +262,7 @@ export function transitionStep(
  */
 export function timerUpdate(versions: MachineVersions, values: JsonObject, timer: Timer): JsonObject | null {
   if (!timersOf(values).some((one) => isSameTimer(one, timer))) return null;
-  const { driver, state } = versions.at(values);
+  const { driver, state } = versions.continuationOf(values);
   const step = stepOfPending({ timer }, snapshotOf(state), timersOf(state));
   if (step !== undefined) computeMacrostep(driver, step);
   return { [EVENTS_KEY]: [{ timer }] };

@@ -3,13 +3,13 @@ import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { isPlain } from "../model/memory-size.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
-import { copyOfSnapshot, hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
+import { copyOfSnapshot, hasActorReference, REFERENCE_FAULT } from "./stored-actor-references.ts";
 import { withNonChildReferences } from "./non-child-references.ts";
 import { MachineInterpreter, promiseInput, RootActorFactory } from "./machine-interpreter.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
 import type {
   ActorResult,
-  ChildMachine,
+  PossibleChildMachine,
   DelayedTransition,
   MachineDriver,
   StoredSnapshot,
@@ -225,7 +225,7 @@ function childMachinesOf(
   xstate: XStateLibrary,
   machine: Machine,
   above: readonly Machine[] = [],
-): readonly ChildMachine[] {
+): readonly PossibleChildMachine[] {
   const around = [...above, machine];
   return sourcesOf(machine).flatMap((src) => {
     const child = logicOf(machine, src);
