@@ -76,7 +76,10 @@ const anyDataOf = (type: string) => ({
   properties: { type: type.endsWith("*") ? { type: "string" } : { const: type } },
 });
 
-/** Why a machine that handles `events` cannot take an event, whatever its guards return; undefined if the machine may take the event. */
+/**
+ * Why a machine that handles `events` cannot take an event, whatever its guards return; undefined if the machine may take the event. `takes`:
+ * a word of the message, `can take` for the events of the current state and `takes` for those of all states.
+ */
 export function whyNotEvent(
   event: unknown,
   { events, forbidden = [] }: { readonly events: readonly string[]; readonly forbidden?: readonly string[] },
@@ -99,7 +102,7 @@ export function whyNotEvent(
   return why === undefined ? undefined : `${refused}, with data that ${why}`;
 }
 
-/** What the data of an event must not have: too many levels or values, or references to actors. Undefined: nothing of that. */
+/** What is wrong with the data of an event: too many levels or values, or references to actors. Undefined if nothing is. */
 function whyNotData(event: object): string | undefined {
   let count = 0;
   let level: readonly object[] = [event];

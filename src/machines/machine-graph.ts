@@ -94,9 +94,11 @@ const CHILD: DescribedGraph = Object.freeze({
 });
 
 /**
- * Creates a graph that runs a machine. One node processes events, each in a separate macrostep; its checkpoint contains the machine's
- * snapshot. Each promise actor is a separate node, so that its result is stored before the machine processes it. While no actor is running,
- * another node waits for an event.
+ * Creates a graph that runs a machine. {@link TRANSITION_NODE} processes events, each in a separate macrostep; its checkpoint contains the
+ * machine's snapshot. Then come the tasks that the snapshot asks for, and the node runs again: {@link ACTIONS_NODE} runs custom actions, and
+ * each promise actor has a task of its own, so that its result is stored before the machine processes it. If there are neither actions nor
+ * actors, {@link WAIT_NODE} waits for an event of a client or a timer.
+ * @param actors the `src` of every promise actor that any of the versions may start
  */
 export function createMachineGraph(
   versions: MachineVersions,
@@ -114,7 +116,7 @@ export function createMachineGraph(
     // An input of another form comes from a task that an earlier version of Heddle has planned. The task ends without a result, and
     // {@link TRANSITION_NODE} then fails with an error that says why the state cannot be used.
     if (!isStartedPromiseActor(input)) return undefined;
-    const { version, ...work } = input as Sent;
+    const { version, ...actor } = input as ActorTaskInput;
     // The state must be migrated before the actor runs, so the task ends without a result. The migrated machine starts the actor again.
     if (versions.mustMigrate(version)) return undefined;
     const driver = versions.driverOf(version);
@@ -123,9 +125,9 @@ export function createMachineGraph(
       isDue: () => isEventDue({ driver, run: ctx.runId, precomputed }, mailbox),
       watch: (arrived: () => void) => mailbox.watch(arrived),
     };
-    const result = await running.waitFor(ctx.runId, keyOf(work), {
-      start: (emit) => driver.startActor(work, emit),
-      emit: (event) => ctx["~emitIn"]?.(work.ns ?? "", event),
+    const result = await running.waitFor(ctx.runId, keyOf(actor), {
+      start: (emit) => driver.startActor(actor, emit),
+      emit: (event) => ctx["~emitIn"]?.(actor.ns ?? "", event),
       signal: ctx.signal,
       interruptions,
     });
@@ -136,8 +138,8 @@ export function createMachineGraph(
     const stored: ActorResult =
       "error" in result
         ? { error: toStoredThrown(result.error) }
-        : { output: toStorableWithErrors(result.output ?? null, `the output of ${work.at.join(".")}`) };
-    return { [EVENTS_KEY]: [{ actor: work.at, start: work.start, result: stored }] };
+        : { output: toStorableWithErrors(result.output ?? null, `the output of ${actor.at.join(".")}`) };
+    return { [EVENTS_KEY]: [{ actor: actor.at, start: actor.start, result: stored }] };
   };
   const definition = defineGraph({
     state: {
@@ -164,7 +166,8 @@ export function createMachineGraph(
         // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for an event.
         if ((stored[EVENTS_KEY] as readonly PendingEvent[]).length > 0) return {};
         const { driver, state } = versions.continuationOf(stored);
-        // The state to which the machine was migrated invokes actors, or sets timers: this is done before a client is asked for an event.
+        // The state to which the machine was migrated invokes actors, or sets timers: this is done before a client is asked for an event. An
+        // answer that is already stored is processed first.
         const { work, delayed = [] } = storedMachineOf(state);
         if (work.length + delayed.length > 0 && ctx["~isAnswered"] !== true) return {};
         const accepted = driver.accepted(snapshotOf(state));
@@ -250,17 +253,19 @@ export function createMachineGraph(
   });
 }
 
-/** The input of an actor's node. `version`: the version of the machine that has started the actor. */
-interface Sent extends StartedPromiseActor {
+/** The input of the task that runs a promise actor. `version`: the version of the machine that has started the actor. */
+interface ActorTaskInput extends StartedPromiseActor {
   readonly version: string | null;
 }
 
+/** The key of a promise actor among those of its run. */
 const keyOf = ({ at, start }: Pick<StartedPromiseActor, "at" | "start">) => `${start}:${at.join(".")}`;
 
+/** The tasks of the next step, after {@link TRANSITION_NODE}. */
 function nextNodes(versions: MachineVersions, state: JsonObject) {
   const { work, actions, timers, rest } = storedMachineOf(state);
   const version = versionOfState(state);
-  const sent = work.map((one) => send(actorNode(one.src), { ...one, version } satisfies Sent));
+  const sent = work.map((one) => send(actorNode(one.src), { ...one, version } satisfies ActorTaskInput));
   if (actions.length > 0) return [ACTIONS_NODE, ...sent];
   if (rest["status"] !== "active") return END;
   if (sent.length > 0) return sent;

@@ -58,7 +58,9 @@ export type ReplayableMacrostep =
 
 /** What is stored of a machine under {@link SNAPSHOT_KEY}. The context, the state value and the output have other state keys. */
 export interface StoredMachine {
+  /** The members of the snapshot that have no state key of their own: see {@link StoredSnapshot.rest}. */
   readonly rest: JsonObject;
+  /** The promise actors that are at work. Each has a task in the next step. */
   readonly work: readonly StartedPromiseActor[];
   /**
    * A counter that actors and timers share, continued over all machines of the thread. Each promise actor or child machine that is started,
@@ -66,8 +68,12 @@ export interface StoredMachine {
    */
   readonly started: number;
   readonly timers: readonly SetTimer[];
+  /** The macrosteps of the last step that have custom actions. The next step runs these actions. */
   readonly actions: readonly ReplayableMacrostep[];
-  /** The timers that the next step sets, because a migration has entered their states. Never stored: that step stores {@link timers}. */
+  /**
+   * The `after` transitions of the states in which a migration has put the machine. The next step sets their timers. Never stored: that step
+   * stores {@link timers}.
+   */
   readonly delayed?: readonly DelayedTransition[];
   /**
    * Keys of an earlier context that the current context does not have. The state keeps them with the value null, and the restored context

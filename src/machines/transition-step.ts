@@ -121,7 +121,8 @@ export function isEventDue(machine: Omit<MachineAtWork, "values">, mailbox: Mach
 
 /**
  * Processes all pending events, each in a separate macrostep. If there are none and promise actors are running, processes one event of a
- * queued run, if the machine takes one.
+ * queued run, if the machine takes one. A machine that begins processes only its input.
+ * @returns `update`: the changes of the state, which contain the stored machine (`machine`); `work`: the promise actors that are to run
  */
 export function transitionStep(
   versions: MachineVersions,
@@ -136,9 +137,9 @@ export function transitionStep(
     : versions.continuationOf(stored);
   // The numbers of actors and timers continue, so that results and timers of the thread's earlier machine are not taken for those of the
   // new machine.
-  const { started: before = 0, rest: restBefore } =
+  const { started: lastNumber = 0, rest: restBefore } =
     (state[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined) ?? {};
-  let started = before;
+  let started = lastNumber;
   let work = begins ? [] : [...storedMachineOf(state).work];
   let timers = begins ? [] : [...timersOf(state)];
   const children: ChildrenByAddress = new Map(
@@ -169,7 +170,7 @@ export function transitionStep(
     const isKnown = queue.length === 1 && !("actor" in (queue[0] as PendingEvent));
     const made = (isKnown ? known : undefined) ?? computeMacrostep(driver, step);
     if (made.effects.some(({ kind }) => kind === "action")) actions.push(step);
-    const asked = (effect: Effect) => {
+    const carryOut = (effect: Effect) => {
       if (effect.kind === "start") {
         const { kind: _, ...start } = effect;
         const ns = namespaceOfActor(children, start.at);
@@ -202,7 +203,7 @@ export function transitionStep(
         ctx["~emitIn"]?.(namespaceOfActor(children, effect.from), toStorableWithErrors(effect.event, "emit"));
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
-    made.effects.forEach(asked);
+    made.effects.forEach(carryOut);
     ({ snapshot, output } = made);
     if (made.status !== "done") return;
     [work, timers] = [[], []];

@@ -40,7 +40,7 @@ export function createXState5Driver(
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState writes references to actors into the context.
     new MachineInterpreter(roots, { snapshot: copyOfSnapshot({ ...rest, value, context }) });
-  const taken = (interpreter: MachineInterpreter): MacrostepResult => {
+  const resultOf = (interpreter: MachineInterpreter): MacrostepResult => {
     const { root, effects } = interpreter;
     const { status, output, error } = root._snapshot;
     if (status === "error") throw error;
@@ -70,11 +70,11 @@ export function createXState5Driver(
       const resolved = machine.resolveState({ value, context: {} });
       return { value: toStorable(resolved.value, "state"), isLeft: isOfLeftState(machine, resolved._nodes) };
     },
-    begin: (input) => taken(new MachineInterpreter(roots, { input })),
+    begin: (input) => resultOf(new MachineInterpreter(roots, { input })),
     take(stored, message) {
       const interpreter = restore(stored);
       interpreter.deliver(message);
-      return taken(interpreter);
+      return resultOf(interpreter);
     },
     accepted(stored) {
       const { _snapshot: snapshot } = restore(stored).root;
