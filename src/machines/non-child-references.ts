@@ -21,18 +21,24 @@ const NON_CHILD_REFERENCES = "references";
 export const isActor = (value: unknown): value is XStateActor =>
   typeof value === "object" && value !== null && "_actorScope" in value;
 
-/** The actors in a value, each with the keys that lead to it. */
+/**
+ * The actors in a value, each with the keys that lead to it. An actor in an object that occurs in several places is listed once for each. An
+ * object within itself is left out.
+ */
 export function actorsIn(
   value: unknown,
 ): readonly { readonly path: readonly string[]; readonly actor: XStateActor }[] {
   const found: { readonly path: readonly string[]; readonly actor: XStateActor }[] = [];
-  const seen = new Set<object>();
+  /** The objects that are being visited, and those in which no actor was found. */
+  const skipped = new Set<object>();
   const visit = (one: unknown, path: readonly string[]) => {
     if (typeof one !== "object" || one === null) return;
     if (isActor(one)) found.push({ path, actor: one });
-    else if ((Array.isArray(one) || isObject(one)) && !seen.has(one)) {
-      seen.add(one);
+    else if ((Array.isArray(one) || isObject(one)) && !skipped.has(one)) {
+      skipped.add(one);
+      const before = found.length;
       for (const key of Object.keys(one)) visit((one as JsonObject)[key], [...path, key]);
+      if (found.length > before) skipped.delete(one);
     }
   };
   visit(value, []);
