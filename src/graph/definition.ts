@@ -115,7 +115,7 @@ export interface MachineParts {
   whyNotInput(input: unknown): string | undefined;
   /** The reason why the machine cannot begin without an input; undefined if it can. */
   whyNeedsInput(): string | undefined;
-  /** The context with which the machine begins; undefined if it depends on the input. */
+  /** The context with which the machine begins for the input `{}`; undefined if it cannot begin with this input. */
   firstContext(): JsonObject | undefined;
   /** The timers that are set in a stored state of the machine. */
   timers(values: JsonObject): readonly Timer[];

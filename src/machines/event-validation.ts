@@ -5,8 +5,7 @@ import { MAX_SCHEMA_LENGTH } from "../graph/interrupts.ts";
 import { isObject, type JsonObject, MAX_DEPTH } from "../model/json.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
 import { matchesEventDescriptor, type MachineEvent, type AcceptedByState } from "./machine-driver.ts";
-import { REFERENCE_FAULT, REFERENCE_KEY } from "./actor-references.ts";
-import { STATE_KEY } from "./machine-state.ts";
+import { REFERENCE_FAULT, REFERENCE_KEY } from "./stored-actor-references.ts";
 
 /**
  * The maximum length of an event type, in characters. It is limited because a machine with wildcards takes any type, and XState keeps each
@@ -24,14 +23,6 @@ const MAX_EVENT_DEPTH = MAX_DEPTH - 16;
  * macrostep copies several times: with 99,000 more members in the state, a macrostep took 3 s.
  */
 const MAX_EVENT_VALUES = 10_000;
-
-export const questionOf = (state: JsonObject, { tags, meta, events, forbidden }: AcceptedByState) => ({
-  state: state[STATE_KEY],
-  tags,
-  meta,
-  events,
-  ...(forbidden.length > 0 && { forbidden }),
-});
 
 /**
  * A schema that accepts an event if the machine takes it, guards included, and that describes the possible events for forms. The data of an
@@ -55,7 +46,7 @@ export function acceptedEventSchema(
     }
     return { issues: [{ message: `no transition for "${type}" is enabled now: its guard does not hold` }] };
   };
-  const described = () => describeEvents(events, schemas);
+  const described = () => jsonSchemaOfEvents(events, schemas);
   const standard = { version: 1 as const, vendor: "heddle", validate, jsonSchema: { input: described } };
   return { "~standard": standard };
 }
@@ -64,7 +55,7 @@ export function acceptedEventSchema(
  * The JSON Schema of the events of some types or descriptors. If the data of at least one of them can be described, the schema has an
  * `anyOf` with a schema for each of `events`, in the same order, unless that makes it longer than {@link MAX_SCHEMA_LENGTH}.
  */
-export function describeEvents(events: readonly string[], schemas: DeclaredSchemas | null): JsonObject {
+export function jsonSchemaOfEvents(events: readonly string[], schemas: DeclaredSchemas | null): JsonObject {
   const isOpen = events.some((type) => type.endsWith("*"));
   const type = isOpen ? { type: "string" } : { type: "string", enum: events };
   const plain = { type: "object", required: ["type"], properties: { type } };
@@ -85,7 +76,10 @@ const anyDataOf = (type: string) => ({
   properties: { type: type.endsWith("*") ? { type: "string" } : { const: type } },
 });
 
-/** Why a machine that handles `events` cannot take an event, whatever its guards return; undefined if the machine may take the event. */
+/**
+ * Why a machine that handles `events` cannot take an event, whatever its guards return; undefined if the machine may take the event. `takes`:
+ * a word of the message, `can take` for the events of the current state and `takes` for those of all states.
+ */
 export function whyNotEvent(
   event: unknown,
   { events, forbidden = [] }: { readonly events: readonly string[]; readonly forbidden?: readonly string[] },
@@ -108,7 +102,7 @@ export function whyNotEvent(
   return why === undefined ? undefined : `${refused}, with data that ${why}`;
 }
 
-/** What the data of an event must not have: too many levels or values, or references to actors. Undefined: nothing of that. */
+/** What is wrong with the data of an event: too many levels or values, or references to actors. Undefined if nothing is. */
 function whyNotData(event: object): string | undefined {
   let count = 0;
   let level: readonly object[] = [event];

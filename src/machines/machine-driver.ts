@@ -23,6 +23,7 @@ export type Address = readonly string[];
 /** Whether the actor at the address `at` is the actor at `top`, or one of its descendants. */
 export const isWithin = (at: Address, top: Address): boolean => top.every((id, level) => at[level] === id);
 
+/** What a promise actor needs to start. It is stored, so that the actor can start again after a restart of the server. */
 export interface PromiseStart {
   readonly at: Address;
   /**
@@ -124,7 +125,7 @@ export interface RunningActor {
 }
 
 /** A machine that may be started as a child of another machine. */
-export interface ChildMachine {
+export interface PossibleChildMachine {
   /** The `src` names on the way from the root machine to this machine, including its own, without the root. */
   readonly path: readonly string[];
   /** Returns the context with which the machine begins for the input `{}`; undefined if it cannot begin with this input. */
@@ -157,7 +158,9 @@ export interface MachineDriver {
     name: string,
     current: unknown,
   ): { readonly value: unknown; readonly isLeft: (id: string) => boolean } | undefined;
+  /** Starts the machine with an input. */
   begin(input: unknown): MacrostepResult;
+  /** Delivers an event or a result to an actor of the machine. A message to an actor that does not exist changes nothing. */
   take(snapshot: StoredSnapshot, message: AddressedEvent): MacrostepResult;
   accepted(snapshot: StoredSnapshot): AcceptedByState;
   /**
@@ -170,12 +173,13 @@ export interface MachineDriver {
     readonly working: readonly PromiseStart[];
     readonly delayed: readonly DelayedTransition[];
   };
+  /** Starts a promise actor. `emit` is called with each event that the actor emits, in a form that can be stored. */
   startActor(start: PromiseStart, emit: (event: unknown) => void): RunningActor;
   /**
    * All machines that this machine and its children may start. A machine that is started again below itself is listed there once more,
    * without its children.
    */
-  childMachines(): readonly ChildMachine[];
+  childMachines(): readonly PossibleChildMachine[];
 }
 
 /** Whether an event type matches one of the descriptors, such as `APPROVE`, `order.*` or `*`. */

@@ -12,8 +12,8 @@ import { END, send } from "../graph/commands.ts";
 import type { Ctx } from "../graph/node-context.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
 import type { Timer } from "../model/machine-timer.ts";
-import { computeMacrostep, MacrostepAttempts } from "./macrostep-attempts.ts";
-import { RunningPromiseActors } from "./promise-actors.ts";
+import { computeMacrostep, PrecomputedMacrosteps } from "./precomputed-macrosteps.ts";
+import { RunningPromiseActors } from "./running-promise-actors.ts";
 import {
   actorNode,
   ACTIONS_NODE,
@@ -30,7 +30,7 @@ import {
   INPUT_KEY,
   isStartedPromiseActor,
   OUTPUT_KEY,
-  type PendingInput,
+  type PendingEvent,
   SNAPSHOT_KEY,
   snapshotOf,
   STATE_KEY,
@@ -42,11 +42,11 @@ import {
 } from "./machine-state.ts";
 import { toStorableWithErrors, toStoredThrown } from "./stored-errors.ts";
 import { type MachineVersions, versionOfState } from "./machine-versions.ts";
-import { hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
+import { hasActorReference, REFERENCE_FAULT } from "./stored-actor-references.ts";
 import { writeFault, updateEnteringState } from "./state-edits.ts";
 import {
   type Marked,
-  attemptKey,
+  precomputedKey,
   isEventDue,
   transitionStep,
   timerUpdate,
@@ -56,10 +56,10 @@ import {
   continuationError,
   eventsAcceptedAtWork,
   versionedQuestion,
-  isAskedByMigratedVersion,
+  isAskedBeforeMigration,
   migratedQuestion,
 } from "./machine-questions.ts";
-import { schemasOf, whyNeedsInput, firstContext } from "./machine-input.ts";
+import { machineSchemasOf, whyNeedsInput, firstContext } from "./machine-input.ts";
 
 /** The number of steps that an event takes while promise actors run: one step processes the event, and one waits for the actors again. */
 const STEPS_OF_EVENT = 2;
@@ -94,17 +94,19 @@ const CHILD: DescribedGraph = Object.freeze({
 });
 
 /**
- * Creates a graph that runs a machine. One node processes events, each in a separate macrostep; its checkpoint contains the machine's
- * snapshot. Each promise actor is a separate node, so that its result is stored before the machine processes it. While no actor is running,
- * another node waits for an event.
+ * Creates a graph that runs a machine. {@link TRANSITION_NODE} processes events, each in a separate macrostep; its checkpoint contains the
+ * machine's snapshot. Then come the tasks that the snapshot asks for, and the node runs again: {@link ACTIONS_NODE} runs custom actions, and
+ * each promise actor has a task of its own, so that its result is stored before the machine processes it. If there are neither actions nor
+ * actors, {@link WAIT_NODE} waits for an event of a client or a timer.
+ * @param actors the `src` of every promise actor that any of the versions may start
  */
 export function createMachineGraph(
   versions: MachineVersions,
   actors: readonly string[],
   views: Pick<MachineParts, "chart" | "drawing">,
 ): GraphDefinition {
-  const live = new RunningPromiseActors();
-  const attempts = new MacrostepAttempts();
+  const running = new RunningPromiseActors();
+  const precomputed = new PrecomputedMacrosteps();
   const snapshotChannel = {
     ...value<StoredMachine>(),
     read: (write: unknown, at: string) =>
@@ -114,18 +116,18 @@ export function createMachineGraph(
     // An input of another form comes from a task that an earlier version of Heddle has planned. The task ends without a result, and
     // {@link TRANSITION_NODE} then fails with an error that says why the state cannot be used.
     if (!isStartedPromiseActor(input)) return undefined;
-    const { version, ...work } = input as Sent;
+    const { version, ...actor } = input as ActorTaskInput;
     // The state must be migrated before the actor runs, so the task ends without a result. The migrated machine starts the actor again.
-    if (versions.migrates(version)) return undefined;
-    const driver = versions.only(version);
+    if (versions.mustMigrate(version)) return undefined;
+    const driver = versions.driverOf(version);
     const mailbox = ctx["~mailbox"];
     const interruptions = mailbox && {
-      isDue: () => isEventDue({ driver, run: ctx.runId, attempts }, mailbox),
+      isDue: () => isEventDue({ driver, run: ctx.runId, precomputed }, mailbox),
       watch: (arrived: () => void) => mailbox.watch(arrived),
     };
-    const result = await live.next(ctx.runId, keyOf(work), {
-      start: (emit) => driver.startActor(work, emit),
-      emit: (event) => ctx["~emitIn"]?.(work.ns ?? "", event),
+    const result = await running.waitFor(ctx.runId, keyOf(actor), {
+      start: (emit) => driver.startActor(actor, emit),
+      emit: (event) => ctx["~emitIn"]?.(actor.ns ?? "", event),
       signal: ctx.signal,
       interruptions,
     });
@@ -136,8 +138,8 @@ export function createMachineGraph(
     const stored: ActorResult =
       "error" in result
         ? { error: toStoredThrown(result.error) }
-        : { output: toStorableWithErrors(result.output ?? null, `the output of ${work.at.join(".")}`) };
-    return { [EVENTS_KEY]: [{ actor: work.at, start: work.start, result: stored }] };
+        : { output: toStorableWithErrors(result.output ?? null, `the output of ${actor.at.join(".")}`) };
+    return { [EVENTS_KEY]: [{ actor: actor.at, start: actor.start, result: stored }] };
   };
   const definition = defineGraph({
     state: {
@@ -145,7 +147,7 @@ export function createMachineGraph(
       [OUTPUT_KEY]: value(),
       [SNAPSHOT_KEY]: snapshotChannel,
       // Collects the results of all actors that end in one superstep. Writing an empty list clears it.
-      [EVENTS_KEY]: reduce<readonly PendingInput[]>([], (all, more) =>
+      [EVENTS_KEY]: reduce<readonly PendingEvent[]>([], (all, more) =>
         more.length === 0 ? [] : [...all, ...more],
       ),
       ...(versions.areDeclared && { [VERSION_KEY]: value() }),
@@ -153,25 +155,26 @@ export function createMachineGraph(
     },
     nodes: {
       [TRANSITION_NODE]: (state: JsonObject, ctx: Ctx) => {
-        const { update, work, machine } = transitionStep(versions, attempts, state, ctx);
+        const { update, work, machine } = transitionStep(versions, precomputed, state, ctx);
         // Timers and actions contain values that the machine's code has made. Everything else can be stored as it is.
         if (machine.timers.length === 0 && machine.actions.length === 0) machine[STORABLE] = true;
-        if (work.length === 0) live.stop(ctx.runId);
-        else live.retain(ctx.runId, new Set(work.map(keyOf)));
+        if (work.length === 0) running.stop(ctx.runId);
+        else running.retain(ctx.runId, new Set(work.map(keyOf)));
         return update;
       },
       [WAIT_NODE]: async (stored: JsonObject, ctx: Ctx) => {
         // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for an event.
-        if ((stored[EVENTS_KEY] as readonly PendingInput[]).length > 0) return {};
-        const { driver, state } = versions.at(stored);
-        // The state to which the machine was migrated invokes actors, or sets timers: this is done before a client is asked for an event.
+        if ((stored[EVENTS_KEY] as readonly PendingEvent[]).length > 0) return {};
+        const { driver, state } = versions.continuationOf(stored);
+        // The state to which the machine was migrated invokes actors, or sets timers: this is done before a client is asked for an event. An
+        // answer that is already stored is processed first.
         const { work, delayed = [] } = storedMachineOf(state);
         if (work.length + delayed.length > 0 && ctx["~isAnswered"] !== true) return {};
         const accepted = driver.accepted(snapshotOf(state));
         const whyFails = (sent: MachineEvent) => {
           const step = { before: snapshotOf(state), message: { to: [], event: sent } };
-          const key = attemptKey(ctx.runId);
-          const made = attempts.attempt(stored[SNAPSHOT_KEY], key, () => computeMacrostep(driver, step));
+          const key = precomputedKey(ctx.runId);
+          const made = precomputed.compute(stored[SNAPSHOT_KEY], key, () => computeMacrostep(driver, step));
           return made.result === undefined ? made.why : undefined;
         };
         const event = await ctx.interrupt(versionedQuestion(driver, state, accepted), {
@@ -182,13 +185,14 @@ export function createMachineGraph(
       [ACTIONS_NODE]: async (state: JsonObject, ctx: Ctx) => {
         // The actions need the driver of the version that made the state: they are computed from the snapshot before the macrostep, and a
         // migration converts only the snapshot after the macrostep.
-        const driver = versions.only(versionOfState(state));
+        const driver = versions.driverOf(versionOfState(state));
         for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
           for (const effect of computeMacrostep(driver, step).effects)
             if (effect.kind === "action") await effect.run();
         }
-        live.release(ctx.runId);
+        // Ends this superstep, which otherwise waits for all actors: waiting events are then processed.
+        running.endWaits(ctx.runId);
       },
       ...Object.fromEntries(actors.map((src) => [actorNode(src), runActor])),
     },
@@ -209,10 +213,10 @@ export function createMachineGraph(
     machine: {
       ...views,
       inputKey: INPUT_KEY,
-      schemas: schemasOf(versions),
+      schemas: machineSchemasOf(versions),
       recursionLimit: RECURSION_LIMIT,
       refusesAnswer: (answer: unknown, question: unknown) =>
-        isAskedByMigratedVersion(versions, question)
+        isAskedBeforeMigration(versions, question)
           ? whyNotEvent(answer, versions, "takes")
           : refusesAnswer(answer, question),
       migratedQuestion: (values: JsonObject) => migratedQuestion(versions, values),
@@ -243,23 +247,25 @@ export function createMachineGraph(
           }),
         ),
       stepsOfEvent: STEPS_OF_EVENT,
-      runEnded: (run: string) => live.stop(run),
+      runEnded: (run: string) => running.stop(run),
       timerUpdate: (values: JsonObject, timer: Timer) => timerUpdate(versions, values, timer),
     },
   });
 }
 
-/** The input of an actor's node. `version`: the version of the machine that has started the actor. */
-interface Sent extends StartedPromiseActor {
+/** The input of the task that runs a promise actor. `version`: the version of the machine that has started the actor. */
+interface ActorTaskInput extends StartedPromiseActor {
   readonly version: string | null;
 }
 
+/** The key of a promise actor among those of its run. */
 const keyOf = ({ at, start }: Pick<StartedPromiseActor, "at" | "start">) => `${start}:${at.join(".")}`;
 
+/** The tasks of the next step, after {@link TRANSITION_NODE}. */
 function nextNodes(versions: MachineVersions, state: JsonObject) {
   const { work, actions, timers, rest } = storedMachineOf(state);
   const version = versionOfState(state);
-  const sent = work.map((one) => send(actorNode(one.src), { ...one, version } satisfies Sent));
+  const sent = work.map((one) => send(actorNode(one.src), { ...one, version } satisfies ActorTaskInput));
   if (actions.length > 0) return [ACTIONS_NODE, ...sent];
   if (rest["status"] !== "active") return END;
   if (sent.length > 0) return sent;

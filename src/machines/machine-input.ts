@@ -10,7 +10,7 @@ import { type MachineVersions, versionOfState } from "./machine-versions.ts";
  * The schemas of a graph's machine. An input is validated by the schema of the current version, an event by that of the version of the
  * thread's state.
  */
-export function schemasOf(versions: MachineVersions): MachineSchemas | undefined {
+export function machineSchemasOf(versions: MachineVersions): MachineSchemas | undefined {
   if (!versions.haveSchemas) return undefined;
   const { input = null, inputJson = null } = versions.current.schemas ?? {};
   return {

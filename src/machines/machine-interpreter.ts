@@ -13,11 +13,11 @@ import type {
 } from "./machine-driver.ts";
 import {
   actorsIn,
-  type ForeignReference,
-  foreignReferencesOf,
+  type NonChildReference,
+  nonChildReferencesOf,
   isActor,
   putReference,
-} from "./foreign-references.ts";
+} from "./non-child-references.ts";
 import { fromStoredThrown, toStorableWithErrors } from "./stored-errors.ts";
 import {
   type Action,
@@ -108,11 +108,11 @@ export class MachineInterpreter {
    */
   constructor(roots: RootActorFactory, start: MachineStart) {
     this.root = roots.create(start, (root) => {
-      this.#observe(root);
+      this.#register(root);
       // XState sends an inspection event for each new actor, just before the actor computes its initial state, and after each microstep.
       // This function replaces XState's own, because an observer would get a copy of each event.
       root.system._sendInspectionEvent = ({ type, actorRef }) => {
-        if (type === "@xstate.actor") this.#observe(actorRef);
+        if (type === "@xstate.actor") this.#register(actorRef);
         else if (type === "@xstate.microstep" && ++this.#microsteps > MAX_EVENTS_PER_STEP)
           throw new RangeError(
             `The machine does not come to rest: it made ${MAX_EVENTS_PER_STEP} transitions in one step`,
@@ -122,7 +122,7 @@ export class MachineInterpreter {
     if (this.root._snapshot.status === "error") throw this.root._snapshot.error;
     if ("snapshot" in start) {
       this.#adopt(this.root, start.snapshot);
-      for (const { at, path, to } of foreignReferencesOf(start.snapshot)) {
+      for (const { at, path, to } of nonChildReferencesOf(start.snapshot)) {
         const [holder, actor] = [this.#find(at), this.#find(to)];
         if (holder !== undefined && actor !== undefined) putReference(holder._snapshot.context, path, actor);
       }
@@ -139,7 +139,7 @@ export class MachineInterpreter {
   }
 
   /** The references in contexts that XState does not restore, because they are not to children of the actor that has them. */
-  foreignReferences(): readonly ForeignReference[] {
+  nonChildReferences(): readonly NonChildReference[] {
     return [...this.#steps.keys()].flatMap((holder) => {
       const at = addressOf(holder);
       if (kindOfActor(holder.logic) === "promise" || this.#find(at) !== holder) return [];
@@ -177,7 +177,8 @@ export class MachineInterpreter {
     });
   }
 
-  #observe(actor: XStateActor): void {
+  /** Adds the record of a new actor, and makes XState put the actor's actions there instead of executing them. */
+  #register(actor: XStateActor): void {
     if (actor.id === FORBIDDEN_ACTOR_ID)
       throw new TypeError(
         `An actor is spawned with the id "${actor.id}", which JavaScript reserves: name it otherwise`,
@@ -314,6 +315,7 @@ export class MachineInterpreter {
     else if (actor._syncSnapshot === true) this.#send(parent, { type: `xstate.snapshot.${id}`, snapshot });
   }
 
+  /** Adds the effect `child` for a child machine, at its first change in this step. */
   #noteChild(actor: XStateActor): void {
     const { logic, src } = actor;
     if (actor === this.root || !isMachine(logic)) return;
@@ -339,6 +341,7 @@ export class MachineInterpreter {
     return { status: this.#stepOf(actor).isStopped ? "stopped" : "active" };
   }
 
+  /** Stops what belongs to an actor that has ended, and sends the parent the actor's output or error. */
   #end(actor: XStateActor): void {
     const { _snapshot: snapshot, _parent: parent, id } = actor;
     const { output, error } = snapshot;
@@ -351,6 +354,7 @@ export class MachineInterpreter {
     else this.#send(parent, { type: `xstate.error.actor.${id}`, error, actorId: id });
   }
 
+  /** Stops an actor and its descendants, because its parent has stopped it. */
   #stop(actor: XStateActor): void {
     const { isStarted = false, isStopped = false } = this.#steps.get(actor) ?? {};
     if (!isStarted || isStopped) return;
@@ -365,6 +369,7 @@ export class MachineInterpreter {
     this.effects.push({ kind: "stop", at: addressOf(actor) });
   }
 
+  /** Carries out one action of an actor, or adds the effect for it. */
   #perform(actor: XStateActor, { type, params: given, info, exec }: Action): void {
     const params = (given ?? {}) as ActionParams;
     const { event, delay } = params;

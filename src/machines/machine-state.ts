@@ -12,7 +12,7 @@ import type {
 } from "./machine-driver.ts";
 
 /** What the machine has not processed yet: an event, a timer that has fired, or the result of a promise actor. */
-export type PendingInput =
+export type PendingEvent =
   | { readonly event: MachineEvent }
   | { readonly timer: Timer }
   | { readonly actor: Address; readonly start: number; readonly result: ActorResult };
@@ -58,7 +58,9 @@ export type ReplayableMacrostep =
 
 /** What is stored of a machine under {@link SNAPSHOT_KEY}. The context, the state value and the output have other state keys. */
 export interface StoredMachine {
+  /** The members of the snapshot that have no state key of their own: see {@link StoredSnapshot.rest}. */
   readonly rest: JsonObject;
+  /** The promise actors that are at work. Each has a task in the next step. */
   readonly work: readonly StartedPromiseActor[];
   /**
    * A counter that actors and timers share, continued over all machines of the thread. Each promise actor or child machine that is started,
@@ -66,8 +68,12 @@ export interface StoredMachine {
    */
   readonly started: number;
   readonly timers: readonly SetTimer[];
+  /** The macrosteps of the last step that have custom actions. The next step runs these actions. */
   readonly actions: readonly ReplayableMacrostep[];
-  /** The timers that the next step sets, because a migration has entered their states. Never stored: that step stores {@link timers}. */
+  /**
+   * The `after` transitions of the states in which a migration has put the machine. The next step sets their timers. Never stored: that step
+   * stores {@link timers}.
+   */
   readonly delayed?: readonly DelayedTransition[];
   /**
    * Keys of an earlier context that the current context does not have. The state keeps them with the value null, and the restored context
@@ -108,8 +114,8 @@ export const MACHINE_KEYS: ReadonlySet<string> = new Set([
 export const graphChangedError = (message: string, cause?: unknown) =>
   Object.assign(new Error(message, { cause }), { name: "GraphChangedError" });
 
-/** Whether a value has the form of {@link PendingInput}, with an event that a client may send. */
-export function isPendingInput(value: unknown): value is PendingInput {
+/** Whether a value has the form of {@link PendingEvent}, with an event that a client may send. */
+export function isPendingEvent(value: unknown): value is PendingEvent {
   if (!isObject(value)) return false;
   const { event, timer, actor, start, result } = value;
   if (event !== undefined)

@@ -16,7 +16,7 @@ import {
   addressKey,
   type ChildrenByAddress,
   isSameActorAddress,
-  namespaceOfMachine,
+  namespaceOfActor,
 } from "./stored-child-machines.ts";
 
 /**
@@ -62,7 +62,7 @@ export class MachineVersions {
    * migrated state.
    * @throws GraphChangedError if the version is missing and the state cannot be migrated
    */
-  at(state: JsonObject): { readonly driver: MachineDriver; readonly state: JsonObject } {
+  continuationOf(state: JsonObject): { readonly driver: MachineDriver; readonly state: JsonObject } {
     const version = versionOfState(state);
     const driver = this.find(version);
     if (driver !== undefined) return { driver, state };
@@ -71,17 +71,18 @@ export class MachineVersions {
   }
 
   /** Returns the driver of a version. @throws GraphChangedError if the version is missing */
-  only(version: string | null): MachineDriver {
+  driverOf(version: string | null): MachineDriver {
     const driver = this.find(version);
     if (driver === undefined) throw this.#missing(version);
     return driver;
   }
 
-  /** Whether a state of this version has to be migrated before it can continue. */
-  migrates(version: string | null): boolean {
+  /** Whether a state of this version has to be migrated before it can continue. False if there is no `migrate`: the state then cannot. */
+  mustMigrate(version: string | null): boolean {
     return this.#migrate !== undefined && this.find(version) === undefined;
   }
 
+  /** Returns the driver of a version; undefined if the graph does not have the version. */
   find(version: string | null): MachineDriver | undefined {
     return this.#drivers.find((one) => one.version === version);
   }
@@ -90,7 +91,7 @@ export class MachineVersions {
    * Returns the drivers of the versions that may continue a state: the version that made the state, or none if the graph does not have it.
    * All versions if the state contains no machine.
    */
-  of(state: JsonObject): readonly MachineDriver[] {
+  driversFor(state: JsonObject): readonly MachineDriver[] {
     if (state[SNAPSHOT_KEY] === undefined && state[VERSION_KEY] === undefined) return this.#drivers;
     const driver = this.find(versionOfState(state));
     return driver === undefined ? [] : [driver];
@@ -130,7 +131,7 @@ export class MachineVersions {
       let { started } = kept;
       const work = working.map((start): StartedPromiseActor => {
         const before = kept.work.find(({ at }) => isSameActorAddress(at, start.at));
-        const ns = namespaceOfMachine(byAddress, start.at);
+        const ns = namespaceOfActor(byAddress, start.at);
         return before ?? { ...start, start: ++started, ...(ns !== "" && { ns }) };
       });
       const isSet = ({ id }: DelayedTransition) =>

@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { hasActorReference, hasChildId, REFERENCE_FAULT } from "./actor-references.ts";
+import { hasActorReference, hasChildId, REFERENCE_FAULT } from "./stored-actor-references.ts";
 import type { Address } from "./machine-driver.ts";
 import {
   EVENTS_KEY,
-  isPendingInput,
+  isPendingEvent,
   isStartedPromiseActor,
   SNAPSHOT_KEY,
   STATE_KEY,
@@ -17,7 +17,7 @@ import { type MachineVersions, versionOfState } from "./machine-versions.ts";
  */
 export function writeFault(versions: MachineVersions, write: JsonObject, values: () => JsonObject) {
   const events = write[EVENTS_KEY];
-  if (events !== undefined && !(Array.isArray(events) && events.every(isPendingInput)))
+  if (events !== undefined && !(Array.isArray(events) && events.every(isPendingEvent)))
     return {
       key: EVENTS_KEY,
       message:
@@ -30,7 +30,7 @@ export function writeFault(versions: MachineVersions, write: JsonObject, values:
       return { key, message: REFERENCE_FAULT.value };
   }
   if (!Object.hasOwn(write, STATE_KEY)) return undefined;
-  const faults = versions.of(values()).map((driver) => driver.whyNotState(write[STATE_KEY]));
+  const faults = versions.driversFor(values()).map((driver) => driver.whyNotState(write[STATE_KEY]));
   // If the graph does not have the version of the state, there is no driver to check the value. The state is then migrated, or refused,
   // when the next run starts.
   const message = faults.includes(undefined) ? undefined : faults.at(-1);

@@ -20,9 +20,9 @@ export const addressKey = (at: Address): string => JSON.stringify(at);
  * The checkpoint namespace of an actor: its own if the actor is a machine, otherwise that of the machine that has started it. Empty for the
  * root machine.
  */
-export function namespaceOfMachine(children: ChildrenByAddress, at: Address): string {
+export function namespaceOfActor(children: ChildrenByAddress, at: Address): string {
   if (at.length === 0) return "";
-  return children.get(addressKey(at))?.ns ?? namespaceOfMachine(children, at.slice(0, -1));
+  return children.get(addressKey(at))?.ns ?? namespaceOfActor(children, at.slice(0, -1));
 }
 
 /**

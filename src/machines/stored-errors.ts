@@ -1,4 +1,4 @@
-import { hasActorReference } from "./actor-references.ts";
+import { hasActorReference } from "./stored-actor-references.ts";
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, MAX_DEPTH, toStorable } from "../model/json.ts";
 
@@ -16,7 +16,7 @@ export interface StoredThrown {
   /** The Error's own members that can be stored, such as `code`. */
   readonly members?: JsonObject;
   readonly cause?: StoredThrown;
-  /** The value, if it is no Error; without a member if it is undefined. Absent for a value that cannot be stored. */
+  /** An object with the value that was thrown, if it is no Error; `{}` for undefined. Absent if the value cannot be stored. */
   readonly thrown?: { readonly value?: unknown };
 }
 

@@ -4,7 +4,7 @@ import { uuid5 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { MachineMailbox, WaitingEvent } from "../model/machine-mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
-import { computeMacrostep, type MacrostepAttempts } from "./macrostep-attempts.ts";
+import { computeMacrostep, type PrecomputedMacrosteps } from "./precomputed-macrosteps.ts";
 import { nameInNamespace } from "./machine-node-names.ts";
 import { canTake, whyNotEvent } from "./event-validation.ts";
 import {
@@ -12,7 +12,7 @@ import {
   type ChildrenByAddress,
   isSameActorAddress,
   activeChildState,
-  namespaceOfMachine,
+  namespaceOfActor,
   STOPPED,
   storedChange,
 } from "./stored-child-machines.ts";
@@ -32,7 +32,7 @@ import {
   INPUT_KEY,
   OUTPUT_KEY,
   MACHINE_KEYS,
-  type PendingInput,
+  type PendingEvent,
   SNAPSHOT_KEY,
   type StoredChild,
   snapshotOf,
@@ -61,7 +61,7 @@ export type Marked = { [STORABLE]?: true };
  * for a later state or the end of the run. An event that fails then fails its own run.
  */
 function eventToTake(
-  { driver, values, run, attempts }: TakingMachine,
+  { driver, values, run, precomputed }: MachineAtWork,
   all: readonly WaitingEvent[],
 ): WaitingEvent | undefined {
   const snapshot = snapshotOf(values);
@@ -74,26 +74,29 @@ function eventToTake(
     }
     const step = stepOfPending(pendingOf(one), snapshot, timersOf(values));
     if (step === undefined) return false;
-    const key = attemptKey(run, one.run);
-    const { result } = attempts.attempt(values[SNAPSHOT_KEY], key, () => computeMacrostep(driver, step));
+    const key = precomputedKey(run, one.run);
+    const { result } = precomputed.compute(values[SNAPSHOT_KEY], key, () => computeMacrostep(driver, step));
     return result !== undefined;
   });
 }
 
-/** A machine whose promise actors run, in the run `run`, and which may take events meanwhile. */
-interface TakingMachine {
+/** A machine whose promise actors are running, and which may take events of queued runs meanwhile. `run`: the run in progress. */
+interface MachineAtWork {
   readonly driver: MachineDriver;
   readonly values: JsonObject;
   readonly run: string;
-  readonly attempts: MacrostepAttempts;
+  readonly precomputed: PrecomputedMacrosteps;
 }
 
-/** The name of the event that the run `of` has sent, among the {@link MacrostepAttempts} of the run that takes it. */
-export const attemptKey = (run: string, of = run) => `${run} ${of}`;
+/**
+ * The key of an event in {@link PrecomputedMacrosteps}. `run`: the run that processes the event. `sender`: the run that has sent it, if that is
+ * another one.
+ */
+export const precomputedKey = (run: string, sender = run) => `${run} ${sender}`;
 
 /** The macrostep that processes an event or a timer; undefined if the timer is not set any more. */
 function stepOfPending(
-  pending: Exclude<PendingInput, { readonly actor: Address }>,
+  pending: Exclude<PendingEvent, { readonly actor: Address }>,
   before: StoredSnapshot,
   timers: readonly SetTimer[],
 ): ReplayableMacrostep | undefined {
@@ -106,7 +109,7 @@ const pendingOf = (sent: WaitingEvent) =>
   "timer" in sent ? { timer: sent.timer } : { event: sent.event as MachineEvent };
 
 /** Whether the machine takes one of the events of queued runs in its current state. Called while a promise actor of the machine runs. */
-export function isEventDue(machine: Omit<TakingMachine, "values">, mailbox: MachineMailbox): boolean {
+export function isEventDue(machine: Omit<MachineAtWork, "values">, mailbox: MachineMailbox): boolean {
   const waiting = mailbox.waiting();
   if (waiting.length === 0) return false;
   const { values } = mailbox;
@@ -118,22 +121,25 @@ export function isEventDue(machine: Omit<TakingMachine, "values">, mailbox: Mach
 
 /**
  * Processes all pending events, each in a separate macrostep. If there are none and promise actors are running, processes one event of a
- * queued run, if the machine takes one.
+ * queued run, if the machine takes one. A machine that begins processes only its input.
+ * @returns `update`: the changes of the state, which contain the stored machine (`machine`); `work`: the promise actors that are to run
  */
 export function transitionStep(
   versions: MachineVersions,
-  attempts: MacrostepAttempts,
+  precomputed: PrecomputedMacrosteps,
   stored: JsonObject,
   ctx: Ctx,
 ) {
   const input = stored[INPUT_KEY];
   const begins = input !== undefined;
-  const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
+  const { driver, state } = begins
+    ? { driver: versions.current, state: stored }
+    : versions.continuationOf(stored);
   // The numbers of actors and timers continue, so that results and timers of the thread's earlier machine are not taken for those of the
   // new machine.
-  const { started: before = 0, rest: restBefore } =
+  const { started: lastNumber = 0, rest: restBefore } =
     (state[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined) ?? {};
-  let started = before;
+  let started = lastNumber;
   let work = begins ? [] : [...storedMachineOf(state).work];
   let timers = begins ? [] : [...timersOf(state)];
   const children: ChildrenByAddress = new Map(
@@ -147,27 +153,27 @@ export function transitionStep(
     timers.push({ ...timer, due: dueAfter(delay, ctx) });
   }
   const actions: ReplayableMacrostep[] = [];
-  const pendingEvents = (state[EVENTS_KEY] ?? []) as readonly PendingInput[];
+  const pendingEvents = (state[EVENTS_KEY] ?? []) as readonly PendingEvent[];
   let queue = begins ? [] : pendingEvents;
   let taken: readonly string[] | undefined;
   const mailbox = queue.length === 0 && work.length > 0 ? ctx["~mailbox"] : undefined;
   if (mailbox !== undefined && snapshot !== null) {
-    const machine = { driver, values: state, run: ctx.runId, attempts };
+    const machine = { driver, values: state, run: ctx.runId, precomputed };
     const sent = eventToTake(machine, mailbox.waiting());
     if (sent !== undefined) [queue, taken] = [[pendingOf(sent)], [sent.run]];
   }
-  const attempted = begins
+  const known = begins
     ? undefined
-    : attempts.take(stored[SNAPSHOT_KEY], attemptKey(ctx.runId, taken?.[0]));
+    : precomputed.take(stored[SNAPSHOT_KEY], precomputedKey(ctx.runId, taken?.[0]));
   const apply = (step: ReplayableMacrostep) => {
-    // An attempt is for the only event of its step. A result of a promise actor is not attempted before.
-    const isAttempted = queue.length === 1 && !("actor" in (queue[0] as PendingInput));
-    const made = (isAttempted ? attempted : undefined) ?? computeMacrostep(driver, step);
+    // Only an event that is alone in its step can have a precomputed macrostep. The results of promise actors have none.
+    const isKnown = queue.length === 1 && !("actor" in (queue[0] as PendingEvent));
+    const made = (isKnown ? known : undefined) ?? computeMacrostep(driver, step);
     if (made.effects.some(({ kind }) => kind === "action")) actions.push(step);
-    const asked = (effect: Effect) => {
+    const carryOut = (effect: Effect) => {
       if (effect.kind === "start") {
         const { kind: _, ...start } = effect;
-        const ns = namespaceOfMachine(children, start.at);
+        const ns = namespaceOfActor(children, start.at);
         work.push({ ...start, start: ++started, ...(ns !== "" && { ns }) });
       } else if (effect.kind === "stop") {
         work = work.filter(({ at }) => !isWithin(at, effect.at));
@@ -194,13 +200,10 @@ export function transitionStep(
           ({ name, from }) => name !== effect.id || !isSameActorAddress(from, effect.from),
         );
       else if (effect.kind === "emit")
-        ctx["~emitIn"]?.(
-          namespaceOfMachine(children, effect.from),
-          toStorableWithErrors(effect.event, "emit"),
-        );
+        ctx["~emitIn"]?.(namespaceOfActor(children, effect.from), toStorableWithErrors(effect.event, "emit"));
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
-    made.effects.forEach(asked);
+    made.effects.forEach(carryOut);
     ({ snapshot, output } = made);
     if (made.status !== "done") return;
     [work, timers] = [[], []];
@@ -260,7 +263,7 @@ export function transitionStep(
  */
 export function timerUpdate(versions: MachineVersions, values: JsonObject, timer: Timer): JsonObject | null {
   if (!timersOf(values).some((one) => isSameTimer(one, timer))) return null;
-  const { driver, state } = versions.at(values);
+  const { driver, state } = versions.continuationOf(values);
   const step = stepOfPending({ timer }, snapshotOf(state), timersOf(state));
   if (step !== undefined) computeMacrostep(driver, step);
   return { [EVENTS_KEY]: [{ timer }] };

@@ -3,13 +3,13 @@ import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { isPlain } from "../model/memory-size.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
-import { copyOfSnapshot, hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
-import { withForeignReferences } from "./foreign-references.ts";
+import { copyOfSnapshot, hasActorReference, REFERENCE_FAULT } from "./stored-actor-references.ts";
+import { withNonChildReferences } from "./non-child-references.ts";
 import { MachineInterpreter, promiseInput, RootActorFactory } from "./machine-interpreter.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
 import type {
   ActorResult,
-  ChildMachine,
+  PossibleChildMachine,
   DelayedTransition,
   MachineDriver,
   StoredSnapshot,
@@ -40,13 +40,13 @@ export function createXState5Driver(
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState writes references to actors into the context.
     new MachineInterpreter(roots, { snapshot: copyOfSnapshot({ ...rest, value, context }) });
-  const taken = (interpreter: MachineInterpreter): MacrostepResult => {
+  const resultOf = (interpreter: MachineInterpreter): MacrostepResult => {
     const { root, effects } = interpreter;
     const { status, output, error } = root._snapshot;
     if (status === "error") throw error;
     const { value, context, rest } = persisted(machine, root._snapshot);
     return {
-      snapshot: { value, context, rest: withForeignReferences(rest, interpreter.foreignReferences()) },
+      snapshot: { value, context, rest: withNonChildReferences(rest, interpreter.nonChildReferences()) },
       status: status === "active" ? "active" : "done",
       output: toStorableWithErrors(output ?? null, "output"),
       effects,
@@ -70,11 +70,11 @@ export function createXState5Driver(
       const resolved = machine.resolveState({ value, context: {} });
       return { value: toStorable(resolved.value, "state"), isLeft: isOfLeftState(machine, resolved._nodes) };
     },
-    begin: (input) => taken(new MachineInterpreter(roots, { input })),
+    begin: (input) => resultOf(new MachineInterpreter(roots, { input })),
     take(stored, message) {
       const interpreter = restore(stored);
       interpreter.deliver(message);
-      return taken(interpreter);
+      return resultOf(interpreter);
     },
     accepted(stored) {
       const { _snapshot: snapshot } = restore(stored).root;
@@ -225,7 +225,7 @@ function childMachinesOf(
   xstate: XStateLibrary,
   machine: Machine,
   above: readonly Machine[] = [],
-): readonly ChildMachine[] {
+): readonly PossibleChildMachine[] {
   const around = [...above, machine];
   return sourcesOf(machine).flatMap((src) => {
     const child = logicOf(machine, src);

@@ -77,6 +77,33 @@ test("a child keeps a reference to its sibling, in a list, and not to one that w
   ]);
 });
 
+test("a child keeps a reference to its parent in an object that its context has in two places", async () => {
+  const twice = setup({
+    types: {
+      context: {} as { all: readonly { parent: AnyActorRef }[] },
+      input: {} as { parent: AnyActorRef },
+    },
+  }).createMachine({
+    context: ({ input }) => ({ all: [input, input] }),
+    on: {
+      TELL: {
+        actions: sendTo(({ context }) => (context.all[1] as { parent: AnyActorRef }).parent, {
+          type: "TOLD",
+        }),
+      },
+    },
+  });
+  const machine = setup({ actors: { twice } }).createMachine({
+    context: { told: 0 },
+    invoke: { src: "twice", id: "child", input: ({ self }) => ({ parent: self }) },
+    on: counting as never,
+  });
+  const { wait, send } = await serveMachine(machine);
+  await wait({ input: {} });
+  expect(await send("TELL")).toMatchObject({ told: 1 });
+  expect(await send("TELL")).toMatchObject({ told: 2 });
+});
+
 test("a promise actor whose input has an actor is refused, and the error names the place", async () => {
   const machine = setup({ actors: { work: fromPromise(async () => 1) } }).createMachine({
     initial: "idle",

@@ -9,7 +9,7 @@ import {
   fromTransition,
 } from "xstate";
 import { kindOfActor } from "../../src/machines/actor-logic.ts";
-import { RunningPromiseActors } from "../../src/machines/promise-actors.ts";
+import { RunningPromiseActors } from "../../src/machines/running-promise-actors.ts";
 import {
   type ActorResult,
   matchesEventDescriptor,
@@ -95,14 +95,14 @@ describe("RunningPromiseActors", () => {
   test("the first result ends the wait for the others, and a second wait finds the same actor", async () => {
     const live = new RunningPromiseActors();
     const [a, b] = [actor(), actor()];
-    const waits = [live.next("r", "a", started(a)), live.next("r", "b", started(b))];
+    const waits = [live.waitFor("r", "a", started(a)), live.waitFor("r", "b", started(b))];
     a.end(1);
     expect(await Promise.all(waits)).toEqual([{ output: 1 }, undefined]);
     b.end(2);
     const start = () => {
       throw new Error("it is at work already");
     };
-    expect(await live.next("r", "b", { ...started(b), start })).toEqual({ output: 2 });
+    expect(await live.waitFor("r", "b", { ...started(b), start })).toEqual({ output: 2 });
   });
 
   test("actors that are not retained, and those of an aborted task, are stopped", async () => {
@@ -110,14 +110,14 @@ describe("RunningPromiseActors", () => {
     const [a, b] = [actor(), actor()];
     const abort = new AbortController();
     const waits = [
-      live.next("r", "a", started(a, abort.signal)),
-      live.next("r", "b", started(b, abort.signal)),
+      live.waitFor("r", "a", started(a, abort.signal)),
+      live.waitFor("r", "b", started(b, abort.signal)),
     ];
-    live.release("r");
+    live.endWaits("r");
     await Promise.all(waits);
     live.retain("r", new Set(["b"]));
     expect([a.stops(), b.stops()]).toEqual([1, 0]);
-    const wait = live.next("r", "b", started(b, abort.signal));
+    const wait = live.waitFor("r", "b", started(b, abort.signal));
     abort.abort();
     expect(await wait).toBeUndefined();
     expect(b.stops()).toBe(1);
@@ -134,9 +134,9 @@ describe("RunningPromiseActors", () => {
     };
     const seen: unknown[] = [];
     const waits = (by: string) =>
-      live.next("r", "a", { start, emit: (event) => seen.push([by, event]), signal });
+      live.waitFor("r", "a", { start, emit: (event) => seen.push([by, event]), signal });
     const first = waits("first");
-    live.release("r");
+    live.endWaits("r");
     await first;
     emits(2);
     const second = waits("second");
@@ -155,14 +155,14 @@ describe("RunningPromiseActors", () => {
       throw new Error("nobody wants it any more");
     };
     const wanted = { start, emit: () => undefined, signal: AbortSignal.abort() };
-    expect(await new RunningPromiseActors().next("r", "a", wanted)).toBeUndefined();
+    expect(await new RunningPromiseActors().waitFor("r", "a", wanted)).toBeUndefined();
   });
 
   test("those of a run that is over are stopped, those of others are not", async () => {
     const live = new RunningPromiseActors();
     const [a, b] = [actor(), actor()];
-    void live.next("r", "a", started(a));
-    void live.next("other", "b", started(b));
+    void live.waitFor("r", "a", started(a));
+    void live.waitFor("other", "b", started(b));
     live.stop("r");
     live.stop("r");
     expect([a.stops(), b.stops()]).toEqual([1, 0]);

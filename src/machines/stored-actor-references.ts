@@ -27,7 +27,7 @@ export function hasActorReference(data: unknown, isKnown: (id: unknown) => boole
   return false;
 }
 
-/** The references to actors that a snapshot may contain: the ids of its own children. */
+/** Returns a function that tells whether an id is that of a child of the snapshot. A snapshot may refer to its own children alone. */
 export const hasChildId =
   (snapshot: JsonObject) =>
   (id: unknown): boolean => {
@@ -36,8 +36,8 @@ export const hasChildId =
   };
 
 /**
- * A deep copy of a stored snapshot, which XState may change. References to actors that are not children of the snapshot become undefined.
- * XState looks them up without regard to the object's prototype: `__proto__` would be the prototype of all objects.
+ * A deep copy of a stored snapshot, for XState, which changes it. References in a context to actors that are not children of its machine
+ * become undefined: XState reads `children[id]`, which for an id such as `__proto__` is a member of the prototype of all objects.
  */
 export function copyOfSnapshot(snapshot: JsonObject): JsonObject {
   const isKnown = hasChildId(snapshot);

@@ -4,31 +4,31 @@ import { MACHINE_KEYS, type ReplayableMacrostep } from "./machine-state.ts";
 import { toStorableWithErrors } from "./stored-errors.ts";
 
 /** The result of a macrostep, or the text of the error that it throws. */
-export type MacrostepAttempt =
+export type PrecomputedMacrostep =
   | { readonly result: MacrostepResult }
   | { readonly result?: undefined; readonly why: string };
 
 /**
- * Macrosteps that were computed before the step that processes their event. An event whose macrostep throws is refused, and the machine
- * keeps its state. The step does not compute the macrostep a second time.
+ * A cache of macrosteps that are computed before the step that processes their event, to find out whether the event fails. An event whose
+ * macrostep throws is refused, and the machine keeps its state. The step takes the result from here, and does not compute it a second time.
  */
-export class MacrostepAttempts {
-  /** The attempts by the stored machine to which the event is sent. They are dropped together with that machine. */
-  readonly #attempts = new WeakMap<object, Map<string, MacrostepAttempt>>();
+export class PrecomputedMacrosteps {
+  /** The macrosteps of each stored machine, by `key`. They are dropped together with the stored machine. */
+  readonly #byMachine = new WeakMap<object, Map<string, PrecomputedMacrostep>>();
 
   /**
-   * Computes a macrostep, unless that was done before. `machine`: the stored machine, which must be the same object in all calls. `key`:
-   * names the event among those for this machine.
+   * Calls `macrostep`, unless its result or error is known from an earlier call. `machine`: the stored machine to which the event is sent,
+   * which must be the same object in all calls. `key`: names the event among those for this machine.
    */
-  attempt(machine: unknown, key: string, compute: () => MacrostepResult): MacrostepAttempt {
+  compute(machine: unknown, key: string, macrostep: () => MacrostepResult): PrecomputedMacrostep {
     const known = this.#of(machine).get(key);
     if (known !== undefined) return known;
-    const made = attemptOf(compute);
+    const made = resultOrError(macrostep);
     this.#of(machine).set(key, made);
     return made;
   }
 
-  /** Removes and returns the result that `attempt` has computed; undefined if there is none. */
+  /** Removes and returns the result that `compute` has got; undefined if there is none. */
   take(machine: unknown, key: string): MacrostepResult | undefined {
     const all = this.#of(machine);
     const { result } = all.get(key) ?? {};
@@ -36,17 +36,17 @@ export class MacrostepAttempts {
     return result;
   }
 
-  #of(machine: unknown): Map<string, MacrostepAttempt> {
+  #of(machine: unknown): Map<string, PrecomputedMacrostep> {
     if (typeof machine !== "object" || machine === null) return new Map();
-    const all = this.#attempts.get(machine) ?? new Map<string, MacrostepAttempt>();
-    this.#attempts.set(machine, all);
+    const all = this.#byMachine.get(machine) ?? new Map<string, PrecomputedMacrostep>();
+    this.#byMachine.set(machine, all);
     return all;
   }
 }
 
-function attemptOf(compute: () => MacrostepResult): MacrostepAttempt {
+function resultOrError(macrostep: () => MacrostepResult): PrecomputedMacrostep {
   try {
-    return { result: compute() };
+    return { result: macrostep() };
   } catch (thrown) {
     const { error, message } = toPlainError(thrown);
     return { why: `${error}: ${message}` };

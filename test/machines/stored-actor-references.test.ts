@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hasActorReference } from "../../src/machines/actor-references.ts";
+import { hasActorReference } from "../../src/machines/stored-actor-references.ts";
 
 test("references to actors are found at any level, also in a list of many elements", () => {
   const many = Array.from({ length: 300_000 }, (_, index) => index);

@@ -23,7 +23,8 @@ interface RunActors {
   readonly waiting: Set<() => void>;
 }
 
-interface Awaiting {
+interface WaitOptions {
+  /** Starts the actor. Called only if the actor is not running yet. */
   start(emit: (event: unknown) => void): RunningActor;
   readonly emit: (event: unknown) => void;
   readonly signal: AbortSignal;
@@ -43,10 +44,10 @@ export class RunningPromiseActors {
    * first, if the machine can take an event, or if `signal` is aborted, which also stops the actor. Before it resolves, `emit` is called
    * with each event that the actor emits.
    */
-  next(
+  waitFor(
     run: string,
     key: string,
-    { start, emit, signal, interruptions }: Awaiting,
+    { start, emit, signal, interruptions }: WaitOptions,
   ): Promise<ActorResult | undefined> {
     // A signal that has already aborted fires no `abort` event, so a listener would not be called.
     if (signal.aborted) return Promise.resolve(undefined);
@@ -68,7 +69,7 @@ export class RunningPromiseActors {
       };
       const leave = () => end(undefined);
       const unwatch = interruptions?.watch(() => {
-        if (!isOver && interruptions.isDue()) this.release(run);
+        if (!isOver && interruptions.isDue()) this.endWaits(run);
       });
       const abort = () => {
         this.#remove(run, key);
@@ -82,7 +83,7 @@ export class RunningPromiseActors {
         this.#remove(run, key);
         live.stop();
         end(result);
-        this.release(run);
+        this.endWaits(run);
       });
       // The tasks of a superstep do not all begin at the same time, so each task also checks for waiting events when it begins.
       if (interruptions?.isDue() === true) leave();
@@ -90,7 +91,7 @@ export class RunningPromiseActors {
   }
 
   /** Ends the tasks that wait for actors of a run. The actors continue. */
-  release(run: string): void {
+  endWaits(run: string): void {
     for (const leave of this.#runs.get(run)?.waiting ?? []) leave();
   }
 
@@ -103,7 +104,7 @@ export class RunningPromiseActors {
     }
   }
 
-  /** Stops all actors of a run, because the run is over. */
+  /** Stops all actors of a run, because the run is over, or because its machine needs none of them any more. */
   stop(run: string): void {
     this.retain(run, NO_KEYS);
   }
@@ -123,7 +124,7 @@ export class RunningPromiseActors {
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
-function begun(start: Awaiting["start"]): ActorAtWork {
+function begun(start: WaitOptions["start"]): ActorAtWork {
   const kept: unknown[] = [];
   const made: Pick<ActorAtWork, "emit" | "kept"> = { kept, emit: undefined };
   const running = start((event) => (made.emit === undefined ? kept.push(event) : made.emit(event)));
