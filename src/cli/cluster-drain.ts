@@ -9,7 +9,7 @@ import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { ClusterMember, ClusterView } from "../ports/membership.ts";
-import { type ClusterDatabase, findClusterDatabase } from "../postgres/cluster-database.ts";
+import { type ClusterDatabase, openExistingClusterDatabase } from "../postgres/cluster-database.ts";
 import type { ClusterDatabaseLocation } from "./cluster-child.ts";
 
 /** Milliseconds between two reads of the cluster's state. */
@@ -62,7 +62,7 @@ async function withNode(
   work: (database: ClusterDatabase, node: ClusterMember, view: ClusterView) => Promise<void>,
 ): Promise<void> {
   checkClusterSecret(secret);
-  const database = await findClusterDatabase(place, { scheduler: systemScheduler });
+  const database = await openExistingClusterDatabase(place, { scheduler: systemScheduler });
   try {
     const view = await database.membership.view();
     checkSameSecret(view.nodes, deriveClusterKeys(secret, database.id).check);

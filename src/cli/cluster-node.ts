@@ -17,7 +17,11 @@ import { systemScheduler } from "../platform/scheduler.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { ClusterNode, ClusterView, ShardLease } from "../ports/membership.ts";
 import type { PeerAddress } from "../ports/peers.ts";
-import { type ClusterDatabase, DEFAULT_LEASE_MS, openClusterDatabase } from "../postgres/cluster-database.ts";
+import {
+  type ClusterDatabase,
+  DEFAULT_LEASE_MS,
+  openOrCreateClusterDatabase,
+} from "../postgres/cluster-database.ts";
 import type { ClusterUpdate, ClusterDatabaseLocation } from "./cluster-child.ts";
 import {
   FIRST_RESTART_DELAY_MS,
@@ -164,7 +168,7 @@ export class ClusterNodeProcesses {
     // The secret is checked before the tables are created, because new tables fix the number of shards for good.
     checkClusterSecret(cluster.secret);
     const place = { ...cluster, ...(shards !== undefined && { shards }) };
-    const database = await openClusterDatabase(place, { scheduler: systemScheduler });
+    const database = await openOrCreateClusterDatabase(place, { scheduler: systemScheduler });
     try {
       const keys = deriveClusterKeys(cluster.secret, database.id);
       const { nodes } = await database.membership.view();

@@ -3,7 +3,7 @@ import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
-import { findClusterDatabase } from "../postgres/cluster-database.ts";
+import { openExistingClusterDatabase } from "../postgres/cluster-database.ts";
 import { ReplicatedKeyValueStore } from "../replication/replicated-key-value-store.ts";
 import type { StorageOptions } from "../storage/open-storage.ts";
 import { type ClusterTask, killThisProcess } from "./cluster-child.ts";
@@ -19,7 +19,7 @@ export async function replicatedStorageOptions(
   logger: Logger,
   onProgress: OnProgress,
 ): Promise<StorageOptions> {
-  const { log, snapshots: store } = await findClusterDatabase(place, { scheduler: systemScheduler });
+  const { log, snapshots: store } = await openExistingClusterDatabase(place, { scheduler: systemScheduler });
   const deps = {
     clock: systemClock,
     scheduler: systemScheduler,

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from "pg";
 import { ServiceError } from "../model/errors.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { postgresError } from "./postgres-error.ts";
+import { toPostgresFailure } from "./postgres-error.ts";
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with parameters of the package `pg`, such as `sslmode`. */
@@ -25,7 +25,7 @@ export interface PostgresDeps {
 }
 
 /** An SQL statement, and the name under which it is prepared. */
-export interface Statement {
+export interface NamedStatement {
   readonly name: string;
   readonly text: string;
 }
@@ -94,7 +94,7 @@ export class PostgresConnections {
    * Runs a statement, and resolves with the rows. `bytes`: the size of the values or of the result, if it may be large.
    * @throws ServiceError with the codes in `postgres-error.ts`; its cause has the SQLSTATE
    */
-  async run({ name, text }: Statement, values: readonly unknown[], bytes = 0): Promise<readonly Row[]> {
+  async run({ name, text }: NamedStatement, values: readonly unknown[], bytes = 0): Promise<readonly Row[]> {
     const query = { text, values: [...values], ...(this.#isPrepared ? { name } : {}) };
     return this.#use(bytes, async (client) => (await client.query<Row>(query)).rows);
   }
@@ -120,7 +120,7 @@ export class PostgresConnections {
       client.release();
       return result;
     } catch (cause) {
-      const error = postgresError(cause, this.#address);
+      const error = toPostgresFailure(cause, this.#address);
       // Closes the connection, unless the database has only refused the statement.
       client?.release(!error.isConnectionUsable);
       throw error.serviceError;
