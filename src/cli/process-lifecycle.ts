@@ -10,7 +10,7 @@ const DRAIN_MS = 8_000;
 const STOP_MS = 9_500;
 
 /** A server that can be stopped, with the numbers of its running and queued runs. */
-export interface Running extends Pick<App, "close"> {
+export interface RunningServer extends Pick<App, "close"> {
   readonly system: { readonly figures: { readonly running: number; readonly queued: number } };
   /** The longest time that the shutdown of this server may take, in milliseconds. Default: {@link STOP_MS}. */
   readonly stopMs?: number;
@@ -31,7 +31,7 @@ type OnStop = (stop: StopProcess) => void;
  */
 export function guardProcess(
   logger: Logger,
-  running: () => Running | undefined,
+  running: () => RunningServer | undefined,
   onStop: OnStop = onSignals,
 ): () => void {
   let leaving = false;
@@ -62,7 +62,7 @@ export function guardProcess(
 
 function stopper(
   logger: Logger,
-  current: () => Running | undefined,
+  current: () => RunningServer | undefined,
   exit: (code: number) => never,
 ): StopProcess {
   let stopping = false;

@@ -12,7 +12,7 @@ import { type ClusterTask, killThisProcess } from "./cluster-child.ts";
  * Creates the storage options of a shard of a cluster. The storage replicates each batch of writes to the cluster's log. The process ends
  * if another node has taken over the shard.
  */
-export async function replicatedStorageOptions(
+export async function createReplicatedStorageOptions(
   shard: number,
   directory: string,
   { epoch, snapshotBytes: logBytes, ...place }: ClusterTask,
