@@ -26,8 +26,9 @@ export type StopProcess = (signal: NodeJS.Signals) => void;
 type OnStop = (stop: StopProcess) => void;
 
 /**
- * Logs uncaught errors, handles stop signals, and logs an error if a graph ends the process; all of this also while graphs are loaded. The
- * caller MUST call the returned function before it ends the process itself, or else the log says that a graph ended it.
+ * Logs uncaught errors, stops the server when the process is asked to stop, and logs an error if a graph ends the process; all of this also
+ * while graphs are loaded. The caller MUST call the returned function before it ends the process itself, or else the log says that a graph
+ * ended it. `onStop`: registers for requests to stop. Default: for stop signals.
  */
 export function guardProcess(
   logger: Logger,

@@ -44,8 +44,8 @@ const MIN_BYTES_PER_MS = 2_048;
 const IDLE_MS = 60_000;
 
 /**
- * Connections to a PostgreSQL database. Each statement is a separate transaction and does not rely on earlier statements of its session, so
- * a pooler may run each statement in a different session.
+ * Connections to a PostgreSQL database. Each call of {@link run} or {@link runScript} is one transaction. Apart from prepared statements, it
+ * relies on nothing that an earlier call has left in its session, so a pooler may run each call in a different session.
  */
 export class PostgresConnections {
   readonly #pool: Pool;
