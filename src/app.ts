@@ -12,7 +12,7 @@ import { createUserServices } from "./authorization/service.ts";
 import type { CallableServices } from "./cluster/process-calls.ts";
 import { createShardIds } from "./cluster/shard-ids.ts";
 import { createShardedService } from "./cluster/sharded-service.ts";
-import { shardedItems } from "./cluster/sharded-items.ts";
+import { shardedStoreItems } from "./cluster/sharded-store-items.ts";
 import { type Config, readConfig } from "./config/config.ts";
 import { parseWebhookPolicy } from "./config/webhooks.ts";
 import { AccessControl, type AccessOptions } from "./access/access-control.ts";
@@ -54,7 +54,7 @@ import { createBodyOpener } from "./transport/request-body.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
 export { claimNextPort } from "./app/next-port.ts";
-export type { ProcessAddresses, ProcessPlace } from "./app/shard-links.ts";
+export type { ProcessNetwork, ProcessPlace } from "./app/shard-links.ts";
 export { claimPort } from "./transport/claim-port.ts";
 export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
 export type { InlineGraph, MachineSnapshot } from "./graph-loader/inline-graph.ts";
@@ -200,7 +200,7 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
     );
     const ids = createShardIds(anyId, place?.count ?? storages.length, place?.number);
     // This module is loaded only if there are several processes, because it also loads the WebSocket library.
-    const process =
+    const links =
       place &&
       new (await import("./app/shard-links.ts")).ShardLinks({
         place,
@@ -209,9 +209,9 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
         random,
         scheduler,
       });
-    if (process !== undefined) closers.add(() => process.close());
+    if (links !== undefined) closers.add(() => links.close());
     const ownItems = itemsOf(storages);
-    const items = process?.items(ownItems) ?? ownItems;
+    const items = links?.items(ownItems) ?? ownItems;
     const store = createStore({ items, policy: setup.policy, clock, scheduler, logger, budget });
     const settings = {
       store,
@@ -245,7 +245,7 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
     for (const [i, storage] of storages.entries()) {
       const newId = ids.ofShards[place?.number ?? i] as () => string;
       const home = shards[0]?.service.assistants;
-      const assistants = (own: Assistants): Assistants => process?.assistants(own) ?? home ?? own;
+      const assistants = (own: Assistants): Assistants => links?.assistants(own) ?? home ?? own;
       const shard = createShard({ ...settings, storage, newId, assistants });
       shards.push(shard);
       closers.add(() => shard.close());
@@ -254,7 +254,7 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
 
     const own = serviceOfShards(shards);
     const ownOf = auth && createUserServices({ service: own, authorizer: auth, engine, newId: ids.newId });
-    const serviceOf = process && ownOf ? (user: AuthUser) => process.serviceOf(ownOf(user), user) : ownOf;
+    const serviceOf = links && ownOf ? (user: AuthUser) => links.serviceOf(ownOf(user), user) : ownOf;
     /** The functions of this process that another process may call while it handles a request of `user`. */
     const partsOf = ({ user }: AuthenticatedClient): Omit<CallableServices, "metrics"> => {
       const { threads, runs, crons, webhooks, inspection, assistants } = user && ownOf ? ownOf(user) : own;
@@ -262,19 +262,19 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
     };
     const totals = createShardTotals(shards);
     const publicServer = await openPublicServer({
-      service: process?.service(own) ?? own,
+      service: links?.service(own) ?? own,
       serviceOf,
-      ...(process !== undefined && {
-        process: {
-          forwarding: process.forwarding,
-          releaseShard: () => process.releaseShard(),
-          access: process.access(accessSettings),
-          metrics: process.metrics,
+      ...(links !== undefined && {
+        links: {
+          forwarding: links.forwarding,
+          releaseShard: () => links.releaseShard(),
+          access: links.access(accessSettings),
+          metrics: links.metrics,
           listen: (
             handlers: Handlers,
             metrics: CallableServices["metrics"],
             limits: Parameters<ShardLinks["listen"]>[2],
-          ) => process.listen(handlers, (client) => ({ ...partsOf(client), metrics }), limits),
+          ) => links.listen(handlers, (client) => ({ ...partsOf(client), metrics }), limits),
         },
       }),
       totals,
@@ -343,9 +343,9 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
       system: totals.system,
       replaceGraphs,
       close: (ms = DEFAULT_DRAIN) => (closing ??= shut(ms)),
-      ...(process !== undefined && {
+      ...(links !== undefined && {
         releaseShard: (ms: number) => (released ??= releaseShard(ms)),
-        forwardingEnded: () => process.forwarding.idle(),
+        forwardingEnded: () => links.forwarding.idle(),
       }),
     };
   } catch (cause) {
@@ -366,7 +366,7 @@ function serviceOfShards(shards: readonly Shard[]): UnrestrictedService {
 function itemsOf(storages: readonly Storage[]): StoreItems {
   const items = storages.map(({ catalog }) => catalog.items);
   const [only] = items;
-  return items.length === 1 && only !== undefined ? only : shardedItems(items);
+  return items.length === 1 && only !== undefined ? only : shardedStoreItems(items);
 }
 
 function accessOptions(options: AppOptions, config: Config | undefined): AccessOptions {

@@ -159,8 +159,8 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
   ],
   [
     "src/service/x.ts",
-    `import { shardedItems } from "../cluster/sharded-items.ts";`,
-    "src/service/x.ts must not import src/cluster/sharded-items.ts",
+    `import { shardedStoreItems } from "../cluster/sharded-store-items.ts";`,
+    "src/service/x.ts must not import src/cluster/sharded-store-items.ts",
   ],
   ["src/utils/x.ts", ``, "src/utils/x.ts is in no folder of the map"],
   ["src/http/x.ts", `import type { Service } from "../service/service.ts";`, undefined],

@@ -41,7 +41,7 @@ export interface MetricsDeps {
   readonly feeds: Pick<InspectorFeeds, "watching">;
   readonly process: ReadProcessMetrics;
   /** Reads the metrics of the server's other processes. Absent if this process is the whole server. */
-  readonly shared?: MultiProcessMetrics;
+  readonly multiProcess?: MultiProcessMetrics;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
@@ -61,7 +61,7 @@ export interface Metrics extends Pick<Exposition, "render"> {
 
 /** Creates the server's metrics. The caller MUST close them when the server closes. */
 export function createMetrics(deps: MetricsDeps): Metrics {
-  const { clock, scheduler, shared } = deps;
+  const { clock, scheduler, multiProcess } = deps;
   const lag = new EventLoopLag(clock, scheduler);
   const stored = readingsOfStorage(deps);
   const families = [
@@ -71,7 +71,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     ...(deps.storage.replication() === undefined ? [] : ofReplication(deps)),
     ...processMetricFamilies(deps.process, lag),
   ];
-  const exposition = new Exposition(families, deps.logger, shared);
+  const exposition = new Exposition(families, deps.logger, multiProcess);
   const history = new MetricsHistory({ clock, scheduler, read: historyReader(deps, stored) });
   const own: ShardMetrics = {
     snapshot: () => exposition.snapshot(),
@@ -82,12 +82,14 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     render: () => exposition.render(),
     // A reading takes two seconds while a process hangs, so requests that come meanwhile share it.
     history: sharedWhilePending(async () => {
-      if (shared === undefined) return own.history();
-      return mergeHistories(presentAnswers(await readAllShards(shared, own, (metrics) => metrics.history())));
+      if (multiProcess === undefined) return own.history();
+      return mergeHistories(
+        presentAnswers(await readAllShards(multiProcess, own, (metrics) => metrics.history())),
+      );
     }),
-    ...(shared !== undefined && {
+    ...(multiProcess !== undefined && {
       status: sharedWhilePending(async () =>
-        mergeStatuses(await readAllShards(shared, own, (metrics) => metrics.status())),
+        mergeStatuses(await readAllShards(multiProcess, own, (metrics) => metrics.status())),
       ),
     }),
     own,
@@ -112,13 +114,13 @@ const readingsOfStorage = ({ storage, outbox, clock }: MetricsDeps): StorageRead
 
 /** Creates the function that reads the status of this process, for `/info`. */
 function statusReader(deps: MetricsDeps, stored: StorageReadings): ShardMetrics["status"] {
-  const { about, system, clock, shared } = deps;
+  const { about, system, clock, multiProcess } = deps;
   return async (): Promise<ShardStatus> => {
     const storage = await stored.size().catch(() => undefined);
     const { pid, memory, started } = deps.process();
     const { running, queued, busy, idle } = system.figures;
     return {
-      ...(shared?.node !== undefined && { node: shared.node }),
+      ...(multiProcess?.node !== undefined && { node: multiProcess.node }),
       pid,
       version: about.version,
       uptime_seconds: Math.round(clock.now() / 1_000 - started),

@@ -16,8 +16,8 @@ export function withNextPort(open: TransportOpener): TransportOpener {
 
 /**
  * Claims the first free port from `port` on, see {@link claimPort}. Resolves with the port.
- * @throws ServiceError `server.address` if none of the next {@link FURTHER_PORTS} ports is free, or a port cannot be used for another
- * reason
+ * @throws ServiceError `server.address` if neither `port` nor any of the {@link FURTHER_PORTS} ports after it is free, or a port cannot be
+ * used for another reason
  */
 export const claimNextPort = (host: string, port: number): Promise<number> =>
   tryPorts(port, (tried) => claimPort(host, tried));

@@ -46,7 +46,7 @@ export interface PublicServerDeps {
   readonly checkStorage: () => Promise<ReadyDetails>;
   readonly access: AccessControl;
   /** Connects this process with the processes of the other shards. Absent if this process has all shards. */
-  readonly process?: ProcessLinks;
+  readonly links?: PublicServerLinks;
   readonly httpApp: HttpAppHandler | undefined;
   readonly langGraphVersion: HttpDeps["about"]["langGraphVersion"];
   /** The maximum size of a request body, in bytes. */
@@ -64,8 +64,8 @@ export interface PublicServerDeps {
   readonly servingLogger: Logger;
 }
 
-/** The connections of this process to the other processes of the server. */
-export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics" | "releaseShard"> {
+/** What the public server uses of {@link ShardLinks}, and the access control for forwarded requests. */
+export interface PublicServerLinks extends Pick<ShardLinks, "forwarding" | "metrics" | "releaseShard"> {
   /** The access control for requests that other processes forward. */
   readonly access: AccessControl;
   /** Opens the server to which other processes send requests and calls. Resolves with undefined if this process has no shard. */
@@ -102,7 +102,7 @@ export interface PublicServer {
  */
 export async function openPublicServer(deps: PublicServerDeps): Promise<PublicServer> {
   const { service, serviceOf, totals, access, options, config, httpApp, maxBody } = deps;
-  const { newId, budget, streamMemory, clock, scheduler, logger, servingLogger, process: links } = deps;
+  const { newId, budget, streamMemory, clock, scheduler, logger, servingLogger, links } = deps;
   const bodies = createBodyLimits({ maxBody, scheduler });
   const openBody = createBodyOpener(bodies);
   const chosen = await openTransport(options.transport);
@@ -126,7 +126,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
     sockets,
     feeds,
     process: systemProcessMetrics,
-    ...(links && { shared: links.metrics }),
+    ...(links && { multiProcess: links.metrics }),
     clock,
     scheduler,
     logger,
@@ -173,21 +173,22 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
     request: createRequestHandler({
       ...requests,
       ...forwarding,
-      hasStopped: () => isReleased,
+      hasReleasedShard: () => isReleased,
       ...(httpApp !== undefined && { httpApp }),
     }),
     upgrade: createUpgrade({ ...shared, ...forwarding, sockets, inspect: watch }),
   };
-  // Forwarded requests are counted by the process to which the client is connected, not by this process.
-  const uncounted = {
+  // The handlers of forwarded requests get no `forwarding`: this process answers them itself. They are counted by the process to which the
+  // client is connected, not by this process.
+  const forPeers = {
     access: links?.access ?? access,
     traffic: new TrafficCounts(),
     sockets: new OpenSockets(),
   };
   const peerServer = await links?.listen(
     {
-      request: createRequestHandler({ ...requests, ...uncounted, isForPeers: true }),
-      upgrade: createUpgrade({ ...shared, ...uncounted, inspect: watch }),
+      request: createRequestHandler({ ...requests, ...forPeers, isForPeers: true }),
+      upgrade: createUpgrade({ ...shared, ...forPeers, inspect: watch }),
     },
     metrics.own,
     // A call between processes may be larger than the client's request that causes it, so its limit is twice as high.

@@ -11,7 +11,7 @@ import {
   serveCall,
 } from "../cluster/process-calls.ts";
 import { type ListingService, MultiProcessService } from "../cluster/multi-process-service.ts";
-import { shardedItems } from "../cluster/sharded-items.ts";
+import { shardedStoreItems } from "../cluster/sharded-store-items.ts";
 import type { MultiProcessMetrics } from "../metrics/read-all-shards.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
@@ -44,11 +44,11 @@ export interface ProcessPlace {
   readonly count: number;
   /** The name of the cluster node to which this process belongs; absent outside a cluster. */
   readonly node?: string;
-  readonly network: ProcessAddresses;
+  readonly network: ProcessNetwork;
 }
 
-/** The addresses at which the processes of a server reach each other. */
-export interface ProcessAddresses {
+/** How the processes of a server reach each other, and whether this process still owns its shard. */
+export interface ProcessNetwork {
   /** The address on which this process listens. Port 0: any free port. */
   readonly own: PeerAddress;
   /** Returns the address on which the process of a shard listens; undefined if it is not known. */
@@ -125,7 +125,9 @@ export class ShardLinks {
   /** The items of the store from all shards. */
   items(own: StoreItems): StoreItems {
     const { count } = this.#deps.place;
-    return shardedItems(Array.from({ length: count }, (_, shard) => this.#others.get(shard)?.items ?? own));
+    return shardedStoreItems(
+      Array.from({ length: count }, (_, shard) => this.#others.get(shard)?.items ?? own),
+    );
   }
 
   /** The assistants of the server. The process of shard 0 stores them; the other processes call it. */

@@ -6,7 +6,7 @@ import type { MetricsDeps } from "./metrics.ts";
 import type { App } from "./options.ts";
 import type { Shard } from "./shard.ts";
 
-/** The sums of the metrics of all shards. */
+/** The sums of the metrics of all shards of this process. */
 export interface ShardTotals extends Pick<MetricsDeps, "outbox" | "runLogs"> {
   readonly system: App["system"];
   readonly storage: App["storage"] & MetricsDeps["storage"];

@@ -62,7 +62,7 @@ export const MODULES_WITH_APP = [
   "cli/dev-server",
   "cli/maintenance",
   "cli/prove-machine-claim",
-  "cli/replicated-storage-options",
+  "cli/replicated-shard-storage",
   "cli/show-inspector",
   "machines/exported-machine",
   "openapi/document",

@@ -1,4 +1,4 @@
-import type { ProcessAddresses } from "../app.ts";
+import type { ProcessNetwork } from "../app.ts";
 import { machineTime } from "../platform/machine-time.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 
@@ -58,22 +58,23 @@ export function epochOf({ epoch }: ClusterTask): number | Promise<number> {
 export const killThisProcess = (): void => void process.kill(process.pid, "SIGKILL");
 
 /**
- * Returns the addresses of the cluster's processes, and keeps them up to date from the messages of the parent process. MUST be called
- * before the event loop turns: the parent's first message may have arrived already, and a message without a listener is lost.
+ * Creates the network of a process of a cluster node. The messages of the parent process keep the addresses of the cluster's processes, and
+ * the end of this node's leases, up to date. MUST be called before the event loop turns: the parent's first message may have arrived already,
+ * and a message without a listener is lost.
  */
-export function trackClusterAddresses({
+export function createClusterNetwork({
   host,
   key,
-}: ClusterTask): ProcessAddresses & { readonly listening: PeerAddress | undefined } {
+}: ClusterTask): ProcessNetwork & { readonly listening: PeerAddress | undefined } {
   let routes: ReadonlyMap<number, PeerAddress> = new Map();
   let validUntil = -Infinity;
   let listening: PeerAddress | undefined;
   const listeners: (() => void)[] = [];
   process.on("message", (message) => {
     if (typeof message !== "object" || message === null || !("routes" in message)) return;
-    const news = message as ClusterUpdate;
-    routes = new Map(news.routes);
-    ({ validUntil } = news);
+    const update = message as ClusterUpdate;
+    routes = new Map(update.routes);
+    ({ validUntil } = update);
     for (const listener of listeners) listener();
   });
   return {

@@ -9,7 +9,7 @@ import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { ClusterMember, ClusterView } from "../ports/membership.ts";
-import { type ClusterDatabase, findClusterDatabase } from "../postgres/cluster-database.ts";
+import { type ClusterDatabase, openExistingClusterDatabase } from "../postgres/cluster-database.ts";
 import type { ClusterDatabaseLocation } from "./cluster-child.ts";
 
 /** Milliseconds between two reads of the cluster's state. */
@@ -38,7 +38,7 @@ export function drainNode(named: NamedNode, say: Say): Promise<void> {
       const why = `No other node could take the shards of ${name}: start another one first, or stop ${name}`;
       throw new ServiceError("config.invalid", why);
     }
-    await tell(membership, node, true);
+    await setDraining(membership, node, true);
     say(`Node ${name} gives up ${shards.length === 0 ? "no shards" : `the shards ${shards.join(", ")}`}`);
     await watch(membership, node, shards, say);
     say(`Node ${name} has no shards, and takes none until "heddle cluster undrain ${name}" or its restart`);
@@ -48,7 +48,7 @@ export function drainNode(named: NamedNode, say: Say): Promise<void> {
 /** Lets a node take shards again. @throws ServiceError `config.invalid`, `storage.unavailable` */
 export function undrainNode(named: NamedNode, say: Say): Promise<void> {
   return withNode(named, async ({ membership }, node) => {
-    await tell(membership, node, false);
+    await setDraining(membership, node, false);
     say(`Node ${named.node} takes shards again`);
   });
 }
@@ -62,7 +62,7 @@ async function withNode(
   work: (database: ClusterDatabase, node: ClusterMember, view: ClusterView) => Promise<void>,
 ): Promise<void> {
   checkClusterSecret(secret);
-  const database = await findClusterDatabase(place, { scheduler: systemScheduler });
+  const database = await openExistingClusterDatabase(place, { scheduler: systemScheduler });
   try {
     const view = await database.membership.view();
     checkSameSecret(view.nodes, deriveClusterKeys(secret, database.id).check);
@@ -80,7 +80,7 @@ async function withNode(
   }
 }
 
-async function tell(
+async function setDraining(
   membership: ClusterDatabase["membership"],
   node: ClusterMember,
   isDraining: boolean,

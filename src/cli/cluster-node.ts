@@ -18,12 +18,16 @@ import { systemScheduler } from "../platform/scheduler.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { ClusterNode, ClusterView, ShardLease } from "../ports/membership.ts";
 import type { PeerAddress } from "../ports/peers.ts";
-import { type ClusterDatabase, DEFAULT_LEASE_MS, openClusterDatabase } from "../postgres/cluster-database.ts";
+import {
+  type ClusterDatabase,
+  DEFAULT_LEASE_MS,
+  openOrCreateClusterDatabase,
+} from "../postgres/cluster-database.ts";
 import type { ClusterUpdate, ClusterDatabaseLocation } from "./cluster-child.ts";
 import {
   FIRST_RESTART_DELAY_MS,
   type HangLimits,
-  ProcessWatchdogs,
+  ChildProcessWatchdogs,
   nextRestartDelay,
   restartDelayAfterEnd,
   type ShardChild,
@@ -74,7 +78,8 @@ const STOP_MS = 25_000;
 const HAND_OVER_LOOK_MS = 20;
 
 /** Sends the routes and the end of the leases to a process. An error is ignored: the process has ended. */
-const send = ({ process }: ShardChild, news: ClusterUpdate): void => void process.send(news, () => undefined);
+const send = ({ process }: ShardChild, update: ClusterUpdate): void =>
+  void process.send(update, () => undefined);
 
 /** Addresses that mean "all addresses of this machine". Other nodes cannot connect to them. */
 const ANY_HOST: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
@@ -86,15 +91,15 @@ const ANY_HOST: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 export class ClusterNodeProcesses {
   readonly #database: ClusterDatabase;
   readonly #logger: Logger;
-  readonly #watchdogs: ProcessWatchdogs;
+  readonly #watchdogs: ChildProcessWatchdogs;
   readonly #leases: ShardLeases;
   readonly #task: (shard: number | undefined, epoch: number | undefined) => ShardTask;
   readonly #children = new Map<number, NodeChild>();
   readonly #standby: StandbyProcess;
-  #forwarding: ShardChild | undefined;
+  #forwardingProcess: ShardChild | undefined;
   /** Processes that have given their shards up, and still forward requests of their clients. */
   readonly #released = new Set<ShardChild>();
-  #news: ClusterUpdate = { routes: [], validUntil: -Infinity };
+  #update: ClusterUpdate = { routes: [], validUntil: -Infinity };
   readonly stopMs = STOP_MS;
   readonly #id: string;
   #url = "";
@@ -115,7 +120,7 @@ export class ClusterNodeProcesses {
     const { snapshotBytes } = cluster;
     this.#database = database;
     this.#logger = logger;
-    this.#watchdogs = new ProcessWatchdogs(options);
+    this.#watchdogs = new ChildProcessWatchdogs(options);
     const key = Buffer.from(keys.connections).toString("hex");
     const place = {
       url,
@@ -138,7 +143,7 @@ export class ClusterNodeProcesses {
       logger,
       start: (shard) => {
         const child = startShardProcess(this.#task(shard, undefined), this.#watchdogs);
-        send(child, this.#news);
+        send(child, this.#update);
         return child;
       },
       onPrepared: () => void this.#leases.renewNow(),
@@ -185,7 +190,7 @@ export class ClusterNodeProcesses {
     // The secret is checked before the tables are created, because new tables fix the number of shards for good.
     checkClusterSecret(cluster.secret);
     const place = { ...cluster, ...(shards !== undefined && { shards }) };
-    const database = await openClusterDatabase(place, { scheduler: systemScheduler });
+    const database = await openOrCreateClusterDatabase(place, { scheduler: systemScheduler });
     try {
       const keys = deriveClusterKeys(cluster.secret, database.id);
       const { nodes } = await database.membership.view();
@@ -237,7 +242,10 @@ export class ClusterNodeProcesses {
       await stopShardProcess(process);
       await this.#leases.give(shard);
     });
-    const others = [...this.#released, ...(this.#forwarding === undefined ? [] : [this.#forwarding])];
+    const others = [
+      ...this.#released,
+      ...(this.#forwardingProcess === undefined ? [] : [this.#forwardingProcess]),
+    ];
     given.push(...others.map(({ process }) => stopShardProcess(process)));
     const ended = await Promise.allSettled(given);
     await this.#leave();
@@ -260,10 +268,11 @@ export class ClusterNodeProcesses {
     const child = this.#children.get(shard);
     if (child === undefined) return;
     this.#logger.info("a shard is handed over", { shard });
-    if (this.#children.size === 1 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
+    if (this.#children.size === 1 && this.#forwardingProcess === undefined && !this.#isClosing)
+      this.#startForwarding();
     // A forwarding process has to accept connections before the node's last shard process stops. If it cannot start, the shard is handed
     // over anyway.
-    await this.#forwarding?.started.catch(() => undefined);
+    await this.#forwardingProcess?.started.catch(() => undefined);
     child.isReleased = true;
     await releaseShardOf(child.process);
     if (this.#children.get(shard) === child) this.#children.delete(shard);
@@ -284,7 +293,7 @@ export class ClusterNodeProcesses {
 
   *#all(): Generator<ShardChild> {
     yield* this.#children.values();
-    if (this.#forwarding !== undefined) yield this.#forwarding;
+    if (this.#forwardingProcess !== undefined) yield this.#forwardingProcess;
     if (this.#standby.child !== undefined) yield this.#standby.child;
     yield* this.#released;
   }
@@ -304,7 +313,7 @@ export class ClusterNodeProcesses {
     const child: NodeChild =
       this.#standby.serve({ shard, epoch }) ?? startShardProcess(this.#task(shard, epoch), this.#watchdogs);
     this.#children.set(shard, child);
-    send(child, this.#news);
+    send(child, this.#update);
     child.started.then(
       ({ peer }) => {
         readyAt = systemClock.mono();
@@ -349,23 +358,24 @@ export class ClusterNodeProcesses {
   }
 
   #renewed(view: ClusterView, validUntil: number): void {
-    if (this.#children.size === 0 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
+    if (this.#children.size === 0 && this.#forwardingProcess === undefined && !this.#isClosing)
+      this.#startForwarding();
     this.#hasOthers = canAnotherNodeTakeShards(view, this.#id);
-    this.#news = {
+    this.#update = {
       routes: shardAddressesOf(view),
       validUntil: machineTime() + validUntil - systemClock.mono(),
     };
-    for (const child of this.#all()) send(child, this.#news);
+    for (const child of this.#all()) send(child, this.#update);
   }
 
   /** Starts the process that forwards requests to the nodes that have shards. */
-  #forward(): void {
+  #startForwarding(): void {
     const child = startShardProcess(this.#task(undefined, 0), this.#watchdogs);
-    this.#forwarding = child;
+    this.#forwardingProcess = child;
     child.started.catch((cause: unknown) => {
       if (this.#isOpen && !this.#isStopping)
         this.#logger.error("the process that forwards requests could not be started", { cause });
     });
-    child.process.once("exit", () => (this.#forwarding = undefined));
+    child.process.once("exit", () => (this.#forwardingProcess = undefined));
   }
 }

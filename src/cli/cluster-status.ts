@@ -2,7 +2,7 @@ import { nodeNameOf, parseClusterNodeInfo } from "../cluster/cluster-node-info.t
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { ShardSnapshot } from "../ports/shard-snapshots.ts";
-import { findClusterDatabase } from "../postgres/cluster-database.ts";
+import { openExistingClusterDatabase } from "../postgres/cluster-database.ts";
 import type { ClusterDatabaseLocation } from "./cluster-child.ts";
 
 /**
@@ -13,7 +13,7 @@ export async function showClusterStatus(
   place: ClusterDatabaseLocation,
   say: (line: string) => void,
 ): Promise<number> {
-  const database = await findClusterDatabase(place, { scheduler: systemScheduler });
+  const database = await openExistingClusterDatabase(place, { scheduler: systemScheduler });
   try {
     const { nodes, owners } = await database.membership.view();
     say(`Cluster ${database.id}: ${database.shards} shards, ${nodes.length} nodes`);

@@ -3,7 +3,7 @@ import { connect, loadSdk, type RecordedConnection } from "../conformance/connec
 import { reportLines } from "../conformance/report.ts";
 import { runChapters } from "../conformance/run-chapters.ts";
 import { ServiceError } from "../model/errors.ts";
-import { withTimeout } from "./with-timeout.ts";
+import { withAbortTimeout } from "./with-abort-timeout.ts";
 import type { Invocation } from "./command-line.ts";
 
 type Asked = Extract<Invocation, { command: "conformance" }>;
@@ -50,7 +50,7 @@ export async function checkConformance(
  */
 async function checkProject({ http, recorded }: RecordedConnection, timeout: number): Promise<void> {
   const search = { graph_id: "steps", limit: 1 };
-  const answer = await withTimeout((signal) => {
+  const answer = await withAbortTimeout((signal) => {
     signal.addEventListener("abort", () => recorded.stop(signal.reason as Error));
     return http.send("POST", "/assistants/search", search);
   }, timeout).catch((cause: unknown) => {

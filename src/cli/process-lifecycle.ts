@@ -10,7 +10,7 @@ const DRAIN_MS = 8_000;
 const STOP_MS = 9_500;
 
 /** A server that can be stopped, with the numbers of its running and queued runs. */
-export interface Running extends Pick<App, "close"> {
+export interface RunningServer extends Pick<App, "close"> {
   readonly system: { readonly figures: { readonly running: number; readonly queued: number } };
   /** The longest time that the shutdown of this server may take, in milliseconds. Default: {@link STOP_MS}. */
   readonly stopMs?: number;
@@ -26,12 +26,13 @@ export type StopProcess = (signal: NodeJS.Signals) => void;
 type OnStop = (stop: StopProcess) => void;
 
 /**
- * Logs uncaught errors, handles stop signals, and logs an error if a graph ends the process; all of this also while graphs are loaded. The
- * caller MUST call the returned function before it ends the process itself, or else the log says that a graph ended it.
+ * Logs uncaught errors, stops the server when the process is asked to stop, and logs an error if a graph ends the process; all of this also
+ * while graphs are loaded. The caller MUST call the returned function before it ends the process itself, or else the log says that a graph
+ * ended it. `onStop`: registers for requests to stop. Default: for stop signals.
  */
 export function guardProcess(
   logger: Logger,
-  running: () => Running | undefined,
+  running: () => RunningServer | undefined,
   onStop: OnStop = onSignals,
 ): () => void {
   let leaving = false;
@@ -62,7 +63,7 @@ export function guardProcess(
 
 function stopper(
   logger: Logger,
-  current: () => Running | undefined,
+  current: () => RunningServer | undefined,
   exit: (code: number) => never,
 ): StopProcess {
   let stopping = false;

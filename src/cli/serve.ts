@@ -5,13 +5,13 @@ import { parseKeyList } from "../access/api-keys.ts";
 import { createLogger } from "../platform/log.ts";
 import { writeAddress } from "./address-file.ts";
 import { banner, type StartedServer, toolLinks } from "./banner.ts";
-import { guardProcess, type Running, type StopProcess } from "./process-lifecycle.ts";
-import { epochOf, trackClusterAddresses, killThisProcess } from "./cluster-child.ts";
+import { guardProcess, type RunningServer, type StopProcess } from "./process-lifecycle.ts";
+import { createClusterNetwork, epochOf, killThisProcess } from "./cluster-child.ts";
 import { prepareClusterData, prepareShards, shardDirectory } from "./shard-directories.ts";
 import {
   handOverShard,
   type HangLimits,
-  onParentStopOrExit,
+  handleParentMessages,
   progressReporter,
   reportToParent,
   ShardProcesses,
@@ -31,7 +31,7 @@ import type { OnProgress } from "../ports/work-progress.ts";
 import { registerSdkLogger } from "../platform/sdk-logger.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
-import { DEFAULT_HANG_LIMIT_MS, DEFAULT_START_LIMIT_MS } from "./process-watchdog.ts";
+import { DEFAULT_HANG_LIMIT_MS, DEFAULT_START_LIMIT_MS } from "./child-process-watchdog.ts";
 import { ProgressDisplay } from "./progress-display.ts";
 import { systemClock } from "../platform/clock.ts";
 import { VERSION } from "../platform/version.ts";
@@ -45,7 +45,7 @@ type Serving = Extract<Invocation, { command: "dev" | "start" }>;
 export async function serve(options: Serving): Promise<void> {
   const { stdout, stderr } = process;
   const task = takeShardTask(process.env);
-  const network = task?.cluster && trackClusterAddresses(task.cluster);
+  const network = task?.cluster && createClusterNetwork(task.cluster);
   const epoch = task?.cluster && epochOf(task.cluster);
   // Errors of the output streams are ignored: a closed pipe is no reason to stop, and reporting the error would fail too.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
@@ -79,7 +79,7 @@ export async function serve(options: Serving): Promise<void> {
   for (const note of options.notes) logger.info(note);
   // The logger is registered before any file is loaded, because graph files may ask for it while they are loaded.
   registerSdkLogger(logger);
-  let running: () => Running | undefined = () => undefined;
+  let running: () => RunningServer | undefined = () => undefined;
   /** The server of a process with a shard. */
   let shardApp: ShardApp | undefined;
   const onStop =
@@ -100,7 +100,7 @@ export async function serve(options: Serving): Promise<void> {
       };
       // A process of a cluster node ends at once when its parent has ended. Only the parent renews the leases, so another node may soon
       // take the shard.
-      onParentStopOrExit(end, handOver, task.cluster === undefined ? end : killThisProcess);
+      handleParentMessages(end, handOver, task.cluster === undefined ? end : killThisProcess);
     });
   const leave = guardProcess(logger, () => running(), onStop);
 
@@ -122,14 +122,14 @@ export async function serve(options: Serving): Promise<void> {
     const directory = shardDirectory(data, number);
     if (cluster === undefined || epoch === undefined) return directory;
     // Only processes of a cluster load this module.
-    const { replicatedStorageOptions } = await import("./replicated-storage-options.ts");
+    const { createReplicatedStorageOptions } = await import("./replicated-shard-storage.ts");
     let isPrepared = false;
     const onCaughtUp = (): void => {
       reportProgress?.();
       if (!isPrepared) reportPrepared();
       isPrepared = true;
     };
-    return replicatedStorageOptions(
+    return createReplicatedStorageOptions(
       { shard: number, epoch },
       directory,
       cluster,
@@ -196,7 +196,7 @@ export async function serve(options: Serving): Promise<void> {
     startLimitMs = DEFAULT_START_LIMIT_MS,
   }: {
     readonly [Name in (typeof PROCESS_SETTINGS)[number]]: Settings[Name] | undefined;
-  }): Promise<Running> => {
+  }): Promise<RunningServer> => {
     const settings = appSettings();
     const { host, port } = settings;
     checkDataDirectory(settings.data, config.path);

@@ -10,7 +10,7 @@ import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ClusterSettings } from "./cluster-node.ts";
 import type { ClusterDatabaseLocation } from "./cluster-child.ts";
-import { SHORTEST_HANG_LIMIT_MS, SHORTEST_START_LIMIT_MS } from "./process-watchdog.ts";
+import { SHORTEST_HANG_LIMIT_MS, SHORTEST_START_LIMIT_MS } from "./child-process-watchdog.ts";
 import {
   findGivenOption,
   type GivenOption,

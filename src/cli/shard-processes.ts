@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { App, ProcessAddresses, ProcessPlace, ShardApp } from "../app.ts";
+import type { App, ProcessNetwork, ProcessPlace, ShardApp } from "../app.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
@@ -10,7 +10,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { PeerAddress } from "../ports/peers.ts";
 import type { ClusterTask } from "./cluster-child.ts";
 import { STOP_SIGNALS } from "./process-lifecycle.ts";
-import { ProcessWatchdog, StartWatchdog } from "./process-watchdog.ts";
+import { EventLoopWatchdog, StartWatchdog } from "./child-process-watchdog.ts";
 
 /**
  * The environment variable in which a parent process passes a {@link ShardTask} to a child process. It is removed before graphs are loaded.
@@ -128,10 +128,10 @@ export async function handOverShard(app: ShardApp): Promise<void> {
 }
 
 /**
- * Calls `stop` when the parent process asks this process to end, `handOver` when it asks it to give up its shard, and `orphaned` when the
- * parent has ended. Stop signals are ignored, because the parent handles them.
+ * Handles the messages of the parent process: calls `stop` when the parent asks this process to end, calls `handOver` when it asks it to give
+ * up its shard, and responds to pings. Calls `orphaned` when the parent has ended. Stop signals are ignored, because the parent handles them.
  */
-export function onParentStopOrExit(stop: () => void, handOver: () => void, orphaned: () => void): void {
+export function handleParentMessages(stop: () => void, handOver: () => void, orphaned: () => void): void {
   for (const signal of STOP_SIGNALS) process.on(signal, () => undefined);
   process.on("message", (message) => {
     if (message === STOP) stop();
@@ -162,17 +162,17 @@ const nameOf = (shard: number | undefined): string =>
   shard === undefined ? "the process that forwards requests" : "the process of a shard";
 
 /** Kills child processes that hang. */
-export class ProcessWatchdogs {
+export class ChildProcessWatchdogs {
   readonly #limits: HangLimits;
   readonly #logger: Logger;
   /** The child processes that have not accepted requests yet. */
   readonly #starting = new Set<ChildProcess>();
-  readonly #watchdogs = new Map<ChildProcess, ProcessWatchdog>();
+  readonly #watchdogs = new Map<ChildProcess, EventLoopWatchdog>();
 
   constructor(options: HangLimits & { readonly logger: Logger }) {
     this.#limits = options;
     this.#logger = options.logger;
-    // Such a process would not notice the end of this process either, and would hold its port and its data for good.
+    // A process that hangs would not notice the end of this process, and would hold its port and its data for good.
     process.once("exit", () => {
       for (const [child, watchdog] of this.#watchdogs) if (watchdog.isUnresponsive) child.kill("SIGKILL");
       for (const child of this.#starting) child.kill("SIGKILL");
@@ -213,7 +213,7 @@ export class ProcessWatchdogs {
   /** Watches a child process until it ends. `shard`: the number of its shard, if it has one. */
   watch(child: ChildProcess, shard: number | undefined): void {
     const { hangLimitMs } = this.#limits;
-    const watchdog = new ProcessWatchdog({
+    const watchdog = new EventLoopWatchdog({
       scheduler: systemScheduler,
       limitMs: hangLimitMs,
       ping: () => child.send(PING, () => undefined),
@@ -240,7 +240,7 @@ export class ProcessWatchdogs {
 }
 
 /** Starts a child process. It is killed if it hangs, during its start or later, and ends as if it had crashed. */
-export function startShardProcess(task: ShardTask, watchdogs: ProcessWatchdogs): ShardChild {
+export function startShardProcess(task: ShardTask, watchdogs: ChildProcessWatchdogs): ShardChild {
   const child = fork(process.argv[1] as string, process.argv.slice(2), {
     env: { ...process.env, [TASK_VARIABLE]: JSON.stringify(task) },
   });
@@ -304,8 +304,8 @@ export function releaseShardOf(child: ChildProcess): Promise<void> {
   });
 }
 
-/** The addresses of processes on one machine: the process of each shard listens on a Unix socket in the directory `sockets`. */
-export function createUnixNetwork(sockets: string, number: number | undefined): ProcessAddresses {
+/** The network of processes on one machine: the process of each shard listens on a Unix socket in the directory `sockets`. */
+export function createUnixNetwork(sockets: string, number: number | undefined): ProcessNetwork {
   const addressOf = (shard: number): PeerAddress => ({ path: join(sockets, String(shard)) });
   return { own: addressOf(number ?? 0), addressOf, isOwner: () => true };
 }
@@ -313,7 +313,7 @@ export function createUnixNetwork(sockets: string, number: number | undefined): 
 /** Starts the processes of a server, one for each shard, and restarts a process that has ended. */
 export class ShardProcesses {
   readonly #task: Omit<ShardTask, "number" | "sockets">;
-  readonly #watchdogs: ProcessWatchdogs;
+  readonly #watchdogs: ChildProcessWatchdogs;
   readonly #logger: Logger;
   readonly #sockets = mkdtempSync(join(tmpdir(), "heddle-"));
   readonly #children = new Map<number, ChildProcess>();
@@ -329,14 +329,14 @@ export class ShardProcesses {
     options: HangLimits & { readonly logger: Logger },
   ) {
     this.#task = task;
-    this.#watchdogs = new ProcessWatchdogs(options);
+    this.#watchdogs = new ChildProcessWatchdogs(options);
     this.#logger = options.logger;
     process.once("exit", () => rmSync(this.#sockets, { recursive: true, force: true }));
   }
 
   /**
    * Starts the processes of all shards, and resolves with the report of shard 0.
-   * @throws ServiceError if a process cannot start; all processes are then ended
+   * @throws the error of a process that could not start; all processes are then ended
    */
   async start(): Promise<ReadyMessage> {
     try {

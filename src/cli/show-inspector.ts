@@ -3,7 +3,7 @@ import { ServiceError } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import { openInspectorRelay, type InspectorRelay } from "./inspector-relay.ts";
 import { readAddress } from "./address-file.ts";
-import { withTimeout } from "./with-timeout.ts";
+import { withAbortTimeout } from "./with-abort-timeout.ts";
 import { portHint, type Invocation } from "./command-line.ts";
 
 type Asked = Extract<Invocation, { command: "inspect" }>;
@@ -49,7 +49,7 @@ async function checkServer(url: string): Promise<void> {
   let status: number;
   try {
     // The health check needs no API key.
-    const response = await withTimeout((signal) => fetch(`${url}/ok`, { signal }), ANSWER_TIMEOUT_MS);
+    const response = await withAbortTimeout((signal) => fetch(`${url}/ok`, { signal }), ANSWER_TIMEOUT_MS);
     await response.body?.cancel();
     status = response.status;
   } catch (cause) {

@@ -13,7 +13,7 @@ const CLIENT_HEADER = "x-heddle-client";
 /**
  * Headers that are not forwarded: hop-by-hop headers of HTTP, which concern a single connection, and headers that each process sets itself.
  */
-const OF_CONNECTION: ReadonlySet<string> = new Set([
+const NOT_FORWARDED: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
   "proxy-connection",
@@ -34,7 +34,7 @@ export function endToEndHeaders(headers: Iterable<readonly [string, string | rea
 } {
   const kept: { [name: string]: string | readonly string[] } = {};
   for (const [name, value] of headers)
-    if (!OF_CONNECTION.has(name) && !name.startsWith("sec-websocket-")) kept[name] = value;
+    if (!NOT_FORWARDED.has(name) && !name.startsWith("sec-websocket-")) kept[name] = value;
   return kept;
 }
 

@@ -3,11 +3,17 @@ import type { Clock } from "../ports/clock.ts";
 import { PeerLost, UNRESPONSIVE_MS } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
-/** The longest time in milliseconds that a request waits for an unreachable process, for example until it has been started again. */
+/**
+ * The longest time in milliseconds that a request waits for an unreachable process, for example until it has been started again, or until
+ * another node of the cluster has taken its shard over.
+ */
 export const MAX_PEER_RETRY_MS = 10_000;
 const RETRY_PAUSE_MS = 50;
 
-/** Decides when to send a request to an unreachable process again, and when to give up. */
+/**
+ * Decides when to send a request to an unreachable process again, and when to give up. The caller sends the request with
+ * `Peers.request` each time, so each attempt goes to the process that has the shard by then.
+ */
 export class PeerRetry {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
@@ -24,19 +30,20 @@ export class PeerRetry {
   }
 
   /**
-   * Waits before the next attempt. `cause`: the error of the last attempt. `repeatable`: whether the request may be carried out twice.
+   * Waits before the next attempt. `cause`: the error of the last attempt. `isRepeatable`: whether the request may be carried out twice.
    * @throws ServiceError `storage.unavailable` after {@link MAX_PEER_RETRY_MS}, if the process hangs, or if the request may have been carried out
    * and is not repeatable; `cause` itself if it is not a {@link PeerLost}
    */
-  async wait(cause: unknown, repeatable: boolean): Promise<void> {
+  async wait(cause: unknown, isRepeatable: boolean): Promise<void> {
     if (!(cause instanceof PeerLost)) throw cause;
-    const isUnknown = cause.wasSent && !repeatable;
-    if (isUnknown || cause.isUnresponsive) {
-      // Another attempt would wait for the same process. If another one takes the shard over, the client's next request reaches it.
+    const isOutcomeUnknown = cause.wasSent && !isRepeatable;
+    if (isOutcomeUnknown || cause.isUnresponsive) {
+      // If the outcome is unknown, another attempt could carry the request out twice. If the process hangs, another attempt would wait for it
+      // again. If another process takes the shard over, the client's next request reaches that one.
       const reason = cause.isUnresponsive
         ? `has not responded for ${UNRESPONSIVE_MS / 1_000} seconds`
         : "has ended";
-      const outcome = isUnknown ? "; whether the request was carried out is not known" : "";
+      const outcome = isOutcomeUnknown ? "; whether the request was carried out is not known" : "";
       const message = `The process that has this data ${reason}${outcome}`;
       throw new ServiceError("storage.unavailable", message, { cause });
     }

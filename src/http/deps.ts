@@ -76,7 +76,7 @@ export interface HttpDeps {
   /** Forwards requests that another process of this server has to handle. Absent if this process is the whole server. */
   readonly forwarding?: RequestForwarder;
   /** Returns true once this process only forwards requests, because it has given its shard up. Absent: it never does. */
-  readonly hasStopped?: () => boolean;
+  readonly hasReleasedShard?: () => boolean;
   /**
    * True if requests come from other processes of this server instead of clients. A broken connection then does not mean that the client
    * has disconnected: the other process sends the request again.

@@ -95,9 +95,9 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const { route } = found;
     if (client.user !== undefined && route.access === undefined)
       return refuse(deps, reply, client.headers, onlyWithKey);
-    if (deps.forwarding !== undefined && isForwarded(deps.forwarding, request, reply, found, client)) return;
+    if (deps.forwarding !== undefined && tryForward(deps.forwarding, request, reply, found, client)) return;
     // The data of this process are closed. The response closes the connection, so the next request reaches another process.
-    if (deps.hasStopped?.() === true && route.access !== "public")
+    if (deps.hasReleasedShard?.() === true && route.access !== "public")
       return refuse(deps, reply, client.headers, hasStopped);
     const call = new RouteCall(request, reply, client, found.params, traffic.of(route), deps.budget);
     try {
@@ -108,10 +108,10 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   }
 
   /**
-   * Lets another process handle the request, if that process owns the shard to which the request belongs. Returns false if this process has
-   * to handle it, because it owns the shard or because any process can.
+   * Forwards the request to the process that owns the shard to which the request belongs. Returns false, and does nothing, if this process
+   * has to handle the request, because it owns the shard or because any process can.
    */
-  function isForwarded(
+  function tryForward(
     forwarding: RequestForwarder,
     request: HttpRequest,
     reply: Reply,

@@ -19,14 +19,14 @@ const SHARD_UP = "heddle_shard_up";
 export class Exposition {
   readonly #families: readonly MetricFamily[];
   readonly #logger: Logger;
-  readonly #shared: MultiProcessMetrics | undefined;
+  readonly #multiProcess: MultiProcessMetrics | undefined;
   #registry: Promise<Registry> | undefined;
 
-  /** @param shared absent: this process is the whole server */
-  constructor(families: readonly MetricFamily[], logger: Logger, shared?: MultiProcessMetrics) {
+  /** @param multiProcess absent: this process is the whole server */
+  constructor(families: readonly MetricFamily[], logger: Logger, multiProcess?: MultiProcessMetrics) {
     this.#families = families;
     this.#logger = logger;
-    this.#shared = shared;
+    this.#multiProcess = multiProcess;
   }
 
   /** The metrics of this process as JSON data, for the process that renders the metrics of all processes. */
@@ -40,18 +40,18 @@ export class Exposition {
 
   async #render(): Promise<MetricsResponse> {
     const own = await (this.#registry ??= this.#register());
-    const registry = this.#shared === undefined ? own : await this.#ofAll(this.#shared);
+    const registry = this.#multiProcess === undefined ? own : await this.#ofAll(this.#multiProcess);
     return { type: own.contentType, body: await registry.metrics() };
   }
 
-  async #ofAll(shared: MultiProcessMetrics): Promise<Registry> {
+  async #ofAll(multiProcess: MultiProcessMetrics): Promise<Registry> {
     const { AggregatorRegistry, Gauge } = await import("prom-client");
     const [own, others] = await Promise.all([
       this.snapshot(),
-      shared.readOthers((metrics) => metrics.snapshot()),
+      multiProcess.readOthers((metrics) => metrics.snapshot()),
     ]);
     const registry: Registry = AggregatorRegistry.aggregate([own, ...presentAnswers(others)] as object[]);
-    const { shard: ownShard } = shared;
+    const { shard: ownShard } = multiProcess;
     const up = [
       ...(ownShard === undefined ? [] : [[ownShard, 1] as const]),
       ...Array.from(others, ([shard, answer]) => [shard, answer === undefined ? 0 : 1] as const),
@@ -74,8 +74,8 @@ export class Exposition {
   async #register(): Promise<Registry> {
     const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
     const registry = new Registry();
-    if (this.#shared !== undefined) {
-      const { shard = "none", node } = this.#shared;
+    if (this.#multiProcess !== undefined) {
+      const { shard = "none", node } = this.#multiProcess;
       registry.setDefaultLabels({ shard, ...(node !== undefined && { node }) });
     }
     const registers = [registry];

@@ -15,13 +15,13 @@ export type AnswersOfShards<T> = ReadonlyMap<number, T | undefined>;
 
 /** Reads the metrics of all shards. The result is in the order of the shard numbers. `own`: the metrics of this process. */
 export async function readAllShards<T>(
-  shared: MultiProcessMetrics,
+  multiProcess: MultiProcessMetrics,
   own: ShardMetrics,
   read: (metrics: ShardMetrics) => Promise<T>,
 ): Promise<AnswersOfShards<T>> {
-  const { shard } = shared;
+  const { shard } = multiProcess;
   const [others, answer] = await Promise.all([
-    shared.readOthers(read),
+    multiProcess.readOthers(read),
     shard === undefined ? undefined : read(own),
   ]);
   const answers = shard === undefined ? [...others] : [...others, [shard, answer] as const];

@@ -1,6 +1,6 @@
-/** A node of a cluster: one process that can own shards. */
+/** A node of a cluster: one server, which can own several shards. */
 export interface ClusterNode {
-  /** The id of the node. Each start of the node's process gets a new id. */
+  /** The id of the node. The node gets a new id each time it is started. */
   readonly id: string;
   /** What the node publishes about itself, such as the address at which other nodes reach it. This port only stores the text. */
   readonly address: string;

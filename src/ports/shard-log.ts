@@ -57,7 +57,7 @@ export interface ShardLog {
 }
 
 /** The error for an append that is refused. */
-export const fencedAppend = (shard: number, seq: number, epoch: number, cause?: unknown): ServiceError =>
+export const fencedAppendError = (shard: number, seq: number, epoch: number, cause?: unknown): ServiceError =>
   new ServiceError(
     "log.fenced",
     `Shard ${shard} has another owner: the append of epoch ${epoch} at position ${seq} is refused`,
@@ -65,5 +65,5 @@ export const fencedAppend = (shard: number, seq: number, epoch: number, cause?: 
   );
 
 /** The error for a read of entries that were trimmed. */
-export const trimmedLog = (shard: number, from: number): ServiceError =>
+export const trimmedLogError = (shard: number, from: number): ServiceError =>
   new ServiceError("log.trimmed", `The log of shard ${shard} does not reach back to position ${from}`);

@@ -42,8 +42,8 @@ export interface ShardSnapshots {
   prune(shard: number, keep: number): Promise<void>;
 }
 
-/** The error for a snapshot that lacks a part, when it is read or put. */
-export const deletedSnapshot = (shard: number, seq: number, part: number): ServiceError =>
+/** The error for a snapshot that was deleted, or has lost a part, while it is read or stored. */
+export const deletedSnapshotError = (shard: number, seq: number, part: number): ServiceError =>
   new ServiceError(
     "log.trimmed",
     `The snapshot of shard ${shard} at position ${seq} has no part ${part}: it was deleted, or is damaged`,

@@ -1,13 +1,17 @@
 import type { Membership } from "../ports/membership.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
 import type { ShardSnapshots } from "../ports/shard-snapshots.ts";
-import { type ClusterIdentity, openExistingClusterSchema, openSchema } from "./cluster-schema.ts";
+import {
+  type ClusterIdentity,
+  openExistingClusterSchema,
+  openOrCreateClusterSchema,
+} from "./cluster-schema.ts";
 import { PostgresConnections, type PostgresDeps, type PostgresOptions } from "./postgres-connections.ts";
 import { PostgresMembership } from "./postgres-membership.ts";
 import { PostgresShardLog } from "./postgres-shard-log.ts";
 import { PostgresShardSnapshots } from "./postgres-shard-snapshots.ts";
 
-export interface ClusterOptions extends PostgresOptions {
+export interface ClusterDatabaseOptions extends PostgresOptions {
   /**
    * The number of shards. It is the same for all nodes of the cluster, and can never be changed. Default: the number of the existing
    * cluster, or 4 for a new cluster.
@@ -33,24 +37,29 @@ export interface ClusterDatabase extends ClusterIdentity {
 export const DEFAULT_LEASE_MS = 3_000;
 
 /**
- * Opens the database of a cluster, and creates its tables if there are none.
+ * Opens the database of a cluster. Creates its tables if there are none, and upgrades tables of an older version.
  * @throws ServiceError `config.invalid`, `storage.version`, `storage.unavailable`
  */
-export function openClusterDatabase(options: ClusterOptions, deps: PostgresDeps): Promise<ClusterDatabase> {
-  return open(options, deps, (connections, schema) => openSchema(connections, schema, options.shards));
+export function openOrCreateClusterDatabase(
+  options: ClusterDatabaseOptions,
+  deps: PostgresDeps,
+): Promise<ClusterDatabase> {
+  return open(options, deps, (connections, schema) =>
+    openOrCreateClusterSchema(connections, schema, options.shards),
+  );
 }
 
 /**
- * Like {@link openClusterDatabase}, but creates nothing.
+ * Opens the database of an existing cluster, like {@link openOrCreateClusterDatabase}, but creates and upgrades no tables.
  * @throws ServiceError also `config.invalid` if the database contains no cluster in this schema
  */
-export const findClusterDatabase = (
-  options: Omit<ClusterOptions, "shards">,
+export const openExistingClusterDatabase = (
+  options: Omit<ClusterDatabaseOptions, "shards">,
   deps: PostgresDeps,
 ): Promise<ClusterDatabase> => open(options, deps, openExistingClusterSchema);
 
 async function open(
-  options: ClusterOptions,
+  options: ClusterDatabaseOptions,
   deps: PostgresDeps,
   identify: (connections: PostgresConnections, schema: string) => Promise<ClusterIdentity>,
 ): Promise<ClusterDatabase> {

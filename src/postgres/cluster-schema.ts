@@ -21,12 +21,13 @@ export interface ClusterIdentity {
 export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * Creates the tables of a cluster if they are missing, and checks existing tables. Several nodes may call this at the same time.
+ * Creates the tables of a cluster if they are missing. Checks existing tables, and upgrades those of version 1. Several nodes may call this
+ * at the same time.
  * @param shards undefined: the number of the existing cluster, or 4 for a new cluster
  * @throws ServiceError `config.invalid` if the cluster has another number of shards, or PostgreSQL is too old; `storage.version` for tables
  * of another version; `storage.unavailable`
  */
-export async function openSchema(
+export async function openOrCreateClusterSchema(
   connections: PostgresConnections,
   schema: string,
   shards: number | undefined,
@@ -47,7 +48,7 @@ export async function openSchema(
 }
 
 /**
- * Like {@link openSchema}, but creates nothing.
+ * Checks the tables of an existing cluster, like {@link openOrCreateClusterSchema}, but creates and upgrades nothing.
  * @throws ServiceError also `config.invalid` if the database contains no cluster in this schema
  */
 export async function openExistingClusterSchema(

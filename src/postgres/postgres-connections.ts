@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from "pg";
 import { ServiceError } from "../model/errors.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { postgresError } from "./postgres-error.ts";
+import { toPostgresFailure } from "./postgres-error.ts";
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with parameters of the package `pg`, such as `sslmode`. */
@@ -25,7 +25,7 @@ export interface PostgresDeps {
 }
 
 /** An SQL statement, and the name under which it is prepared. */
-export interface Statement {
+export interface NamedStatement {
   readonly name: string;
   readonly text: string;
 }
@@ -44,8 +44,8 @@ const MIN_BYTES_PER_MS = 2_048;
 const IDLE_MS = 60_000;
 
 /**
- * Connections to a PostgreSQL database. Each statement is a separate transaction and does not rely on earlier statements of its session, so
- * a pooler may run each statement in a different session.
+ * Connections to a PostgreSQL database. Each call of {@link run} or {@link runScript} is one transaction. Apart from prepared statements, it
+ * relies on nothing that an earlier call has left in its session, so a pooler may run each call in a different session.
  */
 export class PostgresConnections {
   readonly #pool: Pool;
@@ -94,7 +94,7 @@ export class PostgresConnections {
    * Runs a statement, and resolves with the rows. `bytes`: the size of the values or of the result, if it may be large.
    * @throws ServiceError with the codes in `postgres-error.ts`; its cause has the SQLSTATE
    */
-  async run({ name, text }: Statement, values: readonly unknown[], bytes = 0): Promise<readonly Row[]> {
+  async run({ name, text }: NamedStatement, values: readonly unknown[], bytes = 0): Promise<readonly Row[]> {
     const query = { text, values: [...values], ...(this.#isPrepared ? { name } : {}) };
     return this.#use(bytes, async (client) => (await client.query<Row>(query)).rows);
   }
@@ -120,7 +120,7 @@ export class PostgresConnections {
       client.release();
       return result;
     } catch (cause) {
-      const error = postgresError(cause, this.#address);
+      const error = toPostgresFailure(cause, this.#address);
       // Closes the connection, unless the database has only refused the statement.
       client?.release(!error.isConnectionUsable);
       throw error.serviceError;

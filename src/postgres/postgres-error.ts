@@ -38,7 +38,7 @@ export interface PostgresFailure {
 }
 
 /** Converts a failure of a statement or a connection to a ServiceError, whose message contains neither the user nor the password. */
-export function postgresError(cause: unknown, address: string): PostgresFailure {
+export function toPostgresFailure(cause: unknown, address: string): PostgresFailure {
   const sqlState = sqlStateOf(cause);
   const known = sqlState === undefined ? undefined : MEANINGS[sqlState];
   const [code, meaning] =

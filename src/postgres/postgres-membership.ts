@@ -1,18 +1,18 @@
 import type { ClusterNode, ClusterView, Membership, RenewedView, ShardLease } from "../ports/membership.ts";
 import { quoteName } from "./cluster-schema.ts";
-import type { PostgresConnections, Row, Statement } from "./postgres-connections.ts";
+import type { PostgresConnections, Row, NamedStatement } from "./postgres-connections.ts";
 import { toUnavailableError } from "./postgres-error.ts";
 
 /** The nodes of a cluster and their leases, in two tables of PostgreSQL. Leases end by PostgreSQL's clock. Each call is one statement. */
 export class PostgresMembership implements Membership {
   readonly #connections: PostgresConnections;
   readonly #leaseMs: number;
-  readonly #view: Statement;
-  readonly #renew: Statement;
-  readonly #take: Statement;
-  readonly #give: Statement;
-  readonly #drain: Statement;
-  readonly #leave: Statement;
+  readonly #view: NamedStatement;
+  readonly #renew: NamedStatement;
+  readonly #take: NamedStatement;
+  readonly #give: NamedStatement;
+  readonly #drain: NamedStatement;
+  readonly #leave: NamedStatement;
 
   /**
    * `connections`: MUST NOT be the connections of the log. A renewal that waits behind a slow append may come after the lease has ended.
@@ -100,7 +100,7 @@ export class PostgresMembership implements Membership {
     await this.#run(this.#leave, [node]);
   }
 
-  async #run(statement: Statement, values: readonly unknown[]) {
+  async #run(statement: NamedStatement, values: readonly unknown[]) {
     try {
       return await this.#connections.run(statement, values);
     } catch (error) {

@@ -1,12 +1,12 @@
 import {
-  fencedAppend,
+  fencedAppendError,
   type LogEntry,
   type LogExtent,
   type ShardLog,
-  trimmedLog,
+  trimmedLogError,
 } from "../ports/shard-log.ts";
 import { quoteName } from "./cluster-schema.ts";
-import { asBuffer, type PostgresConnections, type Statement } from "./postgres-connections.ts";
+import { asBuffer, type PostgresConnections, type NamedStatement } from "./postgres-connections.ts";
 import { sqlStateOf, toUnavailableError } from "./postgres-error.ts";
 
 /** The SQLSTATE of an insert with a key that already exists. */
@@ -31,11 +31,11 @@ const MEASURING_BYTES = 256 * 1024 * 1024;
  */
 export class PostgresShardLog implements ShardLog {
   readonly #connections: PostgresConnections;
-  readonly #append: Statement;
-  readonly #read: Statement;
-  readonly #last: Statement;
-  readonly #extent: Statement;
-  readonly #trim: Statement;
+  readonly #append: NamedStatement;
+  readonly #read: NamedStatement;
+  readonly #last: NamedStatement;
+  readonly #extent: NamedStatement;
+  readonly #trim: NamedStatement;
 
   constructor(connections: PostgresConnections, schemaName: string) {
     this.#connections = connections;
@@ -90,15 +90,15 @@ export class PostgresShardLog implements ShardLog {
     try {
       stored = await this.#connections.run(this.#append, [shard, seq, epoch, asBuffer(batch)], batch.length);
     } catch (error) {
-      if (sqlStateOf(error) === UNIQUE_VIOLATION) throw fencedAppend(shard, seq, epoch, error);
+      if (sqlStateOf(error) === UNIQUE_VIOLATION) throw fencedAppendError(shard, seq, epoch, error);
       throw toUnavailableError(error);
     }
-    if (stored.length === 0) throw fencedAppend(shard, seq, epoch);
+    if (stored.length === 0) throw fencedAppendError(shard, seq, epoch);
   }
 
   async read(shard: number, from: number, limitBytes: number): Promise<readonly LogEntry[]> {
     const rows = await this.#run(this.#read, [shard, from, limitBytes], limitBytes);
-    if (from < Number(rows[0]?.["trimmed_below"])) throw trimmedLog(shard, from);
+    if (from < Number(rows[0]?.["trimmed_below"])) throw trimmedLogError(shard, from);
     return rows.flatMap(({ seq, epoch, batch }) =>
       seq === null ? [] : [{ seq: Number(seq), epoch: Number(epoch), batch: batch as Buffer }],
     );
@@ -120,7 +120,7 @@ export class PostgresShardLog implements ShardLog {
     while ((await this.#run(this.#trim, [shard, below])).length > 0);
   }
 
-  async #run(statement: Statement, values: readonly unknown[], bytes = 0) {
+  async #run(statement: NamedStatement, values: readonly unknown[], bytes = 0) {
     try {
       return await this.#connections.run(statement, values, bytes);
     } catch (error) {

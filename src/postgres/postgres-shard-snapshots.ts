@@ -1,6 +1,6 @@
-import { deletedSnapshot, type ShardSnapshot, type ShardSnapshots } from "../ports/shard-snapshots.ts";
+import { deletedSnapshotError, type ShardSnapshot, type ShardSnapshots } from "../ports/shard-snapshots.ts";
 import { quoteName } from "./cluster-schema.ts";
-import { asBuffer, type PostgresConnections, type Statement } from "./postgres-connections.ts";
+import { asBuffer, type PostgresConnections, type NamedStatement } from "./postgres-connections.ts";
 import { toUnavailableError } from "./postgres-error.ts";
 
 /** The largest number of parts that one statement deletes. */
@@ -9,14 +9,14 @@ const MAX_PRUNED_PARTS = 16;
 /** Snapshots in two tables of PostgreSQL. A snapshot is complete when the number of its parts is stored, which happens after the parts. */
 export class PostgresShardSnapshots implements ShardSnapshots {
   readonly #connections: PostgresConnections;
-  readonly #begin: Statement;
-  readonly #putPart: Statement;
-  readonly #complete: Statement;
-  readonly #giveUp: Statement;
-  readonly #list: Statement;
-  readonly #readPart: Statement;
-  readonly #prune: Statement;
-  readonly #pruneParts: Statement;
+  readonly #begin: NamedStatement;
+  readonly #putPart: NamedStatement;
+  readonly #complete: NamedStatement;
+  readonly #giveUp: NamedStatement;
+  readonly #list: NamedStatement;
+  readonly #readPart: NamedStatement;
+  readonly #prune: NamedStatement;
+  readonly #pruneParts: NamedStatement;
 
   /** `connections`: MUST NOT be the connections of the log, because appends would wait behind the large parts of snapshots. */
   constructor(connections: PostgresConnections, schemaName: string) {
@@ -76,12 +76,12 @@ export class PostgresShardSnapshots implements ShardSnapshots {
       let bytes = 0;
       for await (const part of parts) {
         const stored = await this.#run(this.#putPart, [id, count, asBuffer(part)], part.length);
-        if (stored.length === 0) throw deletedSnapshot(shard, seq, count);
+        if (stored.length === 0) throw deletedSnapshotError(shard, seq, count);
         count++;
         bytes += part.length;
       }
       const [completed] = await this.#run(this.#complete, [id, count, bytes]);
-      if (completed === undefined) throw deletedSnapshot(shard, seq, count);
+      if (completed === undefined) throw deletedSnapshotError(shard, seq, count);
       return { id, shard, seq, parts: count, bytes, madeAt: Number(completed["made_at"]) };
     } catch (error) {
       await this.#run(this.#giveUp, [id])
@@ -107,7 +107,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
   async *read({ id, shard, seq, parts, bytes }: ShardSnapshot): AsyncGenerator<Uint8Array> {
     for (let part = 0; part < parts; part++) {
       const [row] = await this.#run(this.#readPart, [id, part], bytes / parts);
-      if (row === undefined) throw deletedSnapshot(shard, seq, part);
+      if (row === undefined) throw deletedSnapshotError(shard, seq, part);
       yield row["bytes"] as Buffer;
     }
   }
@@ -122,7 +122,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
     while ((await this.#run(this.#pruneParts, [])).length > 0);
   }
 
-  async #run(statement: Statement, values: readonly unknown[], bytes = 0) {
+  async #run(statement: NamedStatement, values: readonly unknown[], bytes = 0) {
     try {
       return await this.#connections.run(statement, values, bytes);
     } catch (error) {

@@ -46,9 +46,9 @@ export class LogApplier {
   }
 
   /**
-   * Checks that the log still has the last entry that this database has applied. The log may have lost acknowledged entries: after a
-   * failover to a standby that was behind, or after a backup was restored.
-   * @throws ServiceError `journal.damaged` if the log does not have that entry
+   * Checks that the log has not lost the last entry that this database has applied. A trimmed entry counts as not lost. The log may have lost
+   * acknowledged entries after a failover to a standby that was behind, or after a backup was restored.
+   * @throws ServiceError `journal.damaged` if the entry is lost, or the log has another entry at its position
    */
   async checkPosition(): Promise<void> {
     if (this.#applied === 0) return;

@@ -1,9 +1,9 @@
 import {
-  fencedAppend,
+  fencedAppendError,
   type LogEntry,
   type LogExtent,
   type ShardLog,
-  trimmedLog,
+  trimmedLogError,
 } from "../ports/shard-log.ts";
 
 interface Shard {
@@ -39,13 +39,13 @@ export class MemoryShardLog implements ShardLog {
   async append(shard: number, seq: number, epoch: number, batch: Uint8Array): Promise<void> {
     const of = this.#of(shard);
     if ((this.#isEpochChecked && epoch !== of.epoch) || seq !== lastOf(of) + 1)
-      throw fencedAppend(shard, seq, epoch);
+      throw fencedAppendError(shard, seq, epoch);
     of.entries.push({ seq, epoch, batch });
   }
 
   async read(shard: number, from: number, limitBytes: number): Promise<readonly LogEntry[]> {
     const { first, entries } = this.#of(shard);
-    if (from < first) throw trimmedLog(shard, from);
+    if (from < first) throw trimmedLogError(shard, from);
     const found: LogEntry[] = [];
     let bytes = 0;
     for (let i = from - first; i < entries.length; i++) {

@@ -1,5 +1,5 @@
 import type { Clock } from "../ports/clock.ts";
-import { deletedSnapshot, type ShardSnapshot, type ShardSnapshots } from "../ports/shard-snapshots.ts";
+import { deletedSnapshotError, type ShardSnapshot, type ShardSnapshots } from "../ports/shard-snapshots.ts";
 
 interface Stored {
   readonly shard: number;
@@ -34,7 +34,7 @@ export class MemoryShardSnapshots implements ShardSnapshots {
       this.#stored.delete(id);
       throw error;
     }
-    if (!this.#stored.has(id)) throw deletedSnapshot(shard, seq, stored.parts.length);
+    if (!this.#stored.has(id)) throw deletedSnapshotError(shard, seq, stored.parts.length);
     stored.madeAt = this.#clock.now();
     return describe(id, stored, stored.madeAt);
   }
@@ -50,7 +50,7 @@ export class MemoryShardSnapshots implements ShardSnapshots {
   async *read(snapshot: ShardSnapshot): AsyncGenerator<Uint8Array> {
     for (let i = 0; i < snapshot.parts; i++) {
       const part = this.#stored.get(snapshot.id)?.parts[i];
-      if (part === undefined) throw deletedSnapshot(snapshot.shard, snapshot.seq, i);
+      if (part === undefined) throw deletedSnapshotError(snapshot.shard, snapshot.seq, i);
       yield part;
     }
   }

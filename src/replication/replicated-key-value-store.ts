@@ -12,7 +12,7 @@ import type {
 import type { Random } from "../ports/random.ts";
 import type { ReplicationMetrics } from "../ports/replication-metrics.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
-import { fencedAppend, type ShardLog } from "../ports/shard-log.ts";
+import { fencedAppendError, type ShardLog } from "../ports/shard-log.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
 import { LogApplier, TAKEOVER_ENTRY } from "./log-applier.ts";
@@ -292,12 +292,12 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
   /** Applies the log entries that the inner store does not have, and appends the {@link TAKEOVER_ENTRY}. */
   async #recover(): Promise<void> {
     const [shard, epoch] = [this.#shard, this.#epoch];
-    if (this.#isFenced) throw fencedAppend(shard, this.#applier.applied + 1, epoch);
+    if (this.#isFenced) throw fencedAppendError(shard, this.#applier.applied + 1, epoch);
     await this.#applier.checkPosition();
     for (;;) {
       await this.#applier.catchUp(this.#deps.onProgress);
       const seq = this.#applier.applied + 1;
-      if (this.#applier.epoch > epoch) throw this.#fenced(fencedAppend(shard, seq, epoch));
+      if (this.#applier.epoch > epoch) throw this.#fenced(fencedAppendError(shard, seq, epoch));
       try {
         await this.#log.append(shard, seq, epoch, TAKEOVER_ENTRY);
         return await this.#apply(seq, []);

@@ -11,7 +11,7 @@ import { writeSnapshotParts } from "./shard-snapshot-parts.ts";
 
 /** The default of {@link ShardSnapshotOptions.logBytes}. */
 const DEFAULT_LOG_BYTES = 256 * 1024 * 1024;
-/** Milliseconds after a snapshot until the next one is made, even if the log has few new bytes. */
+/** Milliseconds after a snapshot until the next one is made, even if the log has fewer new bytes than {@link ShardSnapshotOptions.logBytes}. */
 const INTERVAL_MS = 60 * 60 * 1000;
 /**
  * The fewest new bytes in the log with which a snapshot is made after {@link INTERVAL_MS}. Health checks alone, which write to the log,

@@ -19,7 +19,7 @@ interface Place {
   readonly others?: ReadonlyMap<number, ShardMetrics | undefined>;
 }
 
-const sharedBy = ({ shard, node, others = new Map() }: Place): MultiProcessMetrics => ({
+const multiProcessMetricsOf = ({ shard, node, others = new Map() }: Place): MultiProcessMetrics => ({
   shard,
   node,
   readOthers: async (read) =>
@@ -36,7 +36,7 @@ function processOf(ended: number, place: Place) {
     counter("runs_total", "Runs", () => [[{ graph: "a" }, ended]], "graph"),
     gauge("memory_bytes", "Memory", () => 100 + ended),
   ];
-  const exposition = new Exposition(families, new Lines(), sharedBy(place));
+  const exposition = new Exposition(families, new Lines(), multiProcessMetricsOf(place));
   const metrics: ShardMetrics = {
     snapshot: () => exposition.snapshot(),
     history: async () => NO_HISTORY,
@@ -107,7 +107,7 @@ test("the figures of all shards are added up, without those that do not answer; 
   ]);
   const place = { shard: 1, others };
   const { metrics } = processOf(1, place);
-  const answers = await readAllShards(sharedBy(place), metrics, (one) => one.status());
+  const answers = await readAllShards(multiProcessMetricsOf(place), metrics, (one) => one.status());
   expect(mergeStatuses(answers)).toEqual({
     totals: {
       runs_running: 6,
@@ -140,7 +140,7 @@ test("the size of the storage is not known if no shard knows it", () => {
 test("who asks for the status or the history of all processes meanwhile shares a reading; who asks later gets another", async () => {
   let asked = 0;
   const answers: (() => void)[] = [];
-  const shared: MultiProcessMetrics = {
+  const multiProcess: MultiProcessMetrics = {
     shard: undefined,
     node: undefined,
     readOthers: async () => {
@@ -154,7 +154,7 @@ test("who asks for the status or the history of all processes meanwhile shares a
     storage: { replication: () => undefined, size: async () => undefined },
     outbox: { count: async () => ({ pending: 0, dead: 0 }) },
     system: { figures: { waits: new DurationHistogram() } },
-    shared,
+    multiProcess,
     clock: systemClock,
     scheduler: systemScheduler,
     logger: new Lines(),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemRandom } from "../../src/platform/random.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
-import { type ClusterDatabase, openClusterDatabase } from "../../src/postgres/cluster-database.ts";
+import { type ClusterDatabase, openOrCreateClusterDatabase } from "../../src/postgres/cluster-database.ts";
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { membershipContract, shardLogContract, shardSnapshotsContract } from "../../src/testing.ts";
@@ -42,7 +42,7 @@ describe.each([
       leaseMs: LEASE_MS,
     };
     databases = await Promise.all(
-      [1, 2].map(() => openClusterDatabase(options, { scheduler: systemScheduler })),
+      [1, 2].map(() => openOrCreateClusterDatabase(options, { scheduler: systemScheduler })),
     );
     await client.query(`UPDATE prepared_${prepared}.shards SET epoch = 1`);
   });

@@ -7,9 +7,9 @@ import { systemScheduler } from "../../src/platform/scheduler.ts";
 import type { ShardLog } from "../../src/ports/shard-log.ts";
 import {
   type ClusterDatabase,
-  type ClusterOptions,
-  findClusterDatabase,
-  openClusterDatabase,
+  type ClusterDatabaseOptions,
+  openExistingClusterDatabase,
+  openOrCreateClusterDatabase,
 } from "../../src/postgres/cluster-database.ts";
 import { checkPostgresVersion } from "../../src/postgres/cluster-schema.ts";
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
@@ -29,9 +29,9 @@ afterAll(async () => {
 const newSchema = (): string => `cluster_${schemas++}`;
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
-async function openDatabase(options: Partial<ClusterOptions> = {}): Promise<ClusterDatabase> {
+async function openDatabase(options: Partial<ClusterDatabaseOptions> = {}): Promise<ClusterDatabase> {
   const all = { url: server.url, schema: newSchema(), shards: 2, ...options };
-  const database = await openClusterDatabase(all, { scheduler: systemScheduler });
+  const database = await openOrCreateClusterDatabase(all, { scheduler: systemScheduler });
   onTestFinished(() => database.close());
   return database;
 }
@@ -275,7 +275,7 @@ test("tables of version 1 are upgraded by the first node that starts", async () 
     INSERT INTO ${schema}.snapshots (shard, seq, parts, bytes) VALUES (0, 1, 0, 0);
     UPDATE ${schema}.cluster SET format = 1`);
   await expect(
-    findClusterDatabase({ url: server.url, schema }, { scheduler: systemScheduler }),
+    openExistingClusterDatabase({ url: server.url, schema }, { scheduler: systemScheduler }),
   ).rejects.toMatchObject({ code: "storage.version", message: expect.stringContaining("version 1") });
   const databases = await Promise.all(Array.from({ length: 4 }, () => openDatabase({ schema })));
   expect(databases.map((one) => one.id)).toEqual([id, id, id, id]);

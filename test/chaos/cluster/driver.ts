@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../../bench/ports.ts";
 import { shardDirectory } from "../../../src/cli/shard-directories.ts";
 import { systemScheduler } from "../../../src/platform/scheduler.ts";
-import { findClusterDatabase } from "../../../src/postgres/cluster-database.ts";
+import { openExistingClusterDatabase } from "../../../src/postgres/cluster-database.ts";
 import { LevelDbKeyValueStore } from "../../../src/storage/leveldb-key-value-store.ts";
 import { compile, type Program } from "../../fixtures/compile.ts";
 import { type PostgresServer, startPostgres, urlOf } from "../../postgres/postgres-server.ts";
@@ -179,7 +179,10 @@ class ClusterDriver {
       if (end !== "0") this.#wrong(`the last stop of a node ended with ${end}`, node);
     }
     this.#effects.read();
-    const database = await findClusterDatabase({ url: this.#postgres.url }, { scheduler: systemScheduler });
+    const database = await openExistingClusterDatabase(
+      { url: this.#postgres.url },
+      { scheduler: systemScheduler },
+    );
     this.#counts = await checkLogs({
       log: database.log,
       shards: SHARDS,

@@ -10,7 +10,7 @@ import { systemClock } from "../../../src/platform/clock.ts";
 import { systemRandom } from "../../../src/platform/random.ts";
 import { systemScheduler } from "../../../src/platform/scheduler.ts";
 import type { PeerAddress } from "../../../src/ports/peers.ts";
-import { type ClusterDatabase, openClusterDatabase } from "../../../src/postgres/cluster-database.ts";
+import { type ClusterDatabase, openOrCreateClusterDatabase } from "../../../src/postgres/cluster-database.ts";
 import { ReplicatedKeyValueStore } from "../../../src/replication/replicated-key-value-store.ts";
 import type { StorageOptions } from "../../../src/storage/open-storage.ts";
 
@@ -43,7 +43,7 @@ export async function startClusterNodes(role: ClusterRole, options: AppOptions):
   const home = isKept ? data : await mkdtemp(join(tmpdir(), "heddle-nodes-"));
   const places = SHARDS_OF_NODES[role];
   const count = places.filter((shard) => shard !== undefined).length;
-  const database = await openClusterDatabase(
+  const database = await openOrCreateClusterDatabase(
     { url, schema, shards: count, leaseMs: LEASE_MS },
     { scheduler: systemScheduler },
   );

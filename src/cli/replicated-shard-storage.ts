@@ -3,7 +3,7 @@ import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
-import { findClusterDatabase } from "../postgres/cluster-database.ts";
+import { openExistingClusterDatabase } from "../postgres/cluster-database.ts";
 import { type OwnedShard, ReplicatedKeyValueStore } from "../replication/replicated-key-value-store.ts";
 import type { StorageOptions } from "../storage/open-storage.ts";
 import { type ClusterTask, killThisProcess } from "./cluster-child.ts";
@@ -13,7 +13,7 @@ import { type ClusterTask, killThisProcess } from "./cluster-child.ts";
  * if another node has taken over the shard. `onCaughtUp`: called again and again while the process has applied the whole log, but its node
  * does not own the shard yet.
  */
-export async function replicatedStorageOptions(
+export async function createReplicatedStorageOptions(
   owned: OwnedShard,
   directory: string,
   { snapshotBytes: logBytes, ...place }: ClusterTask,
@@ -21,7 +21,7 @@ export async function replicatedStorageOptions(
   onProgress: OnProgress,
   onCaughtUp: () => void,
 ): Promise<StorageOptions> {
-  const { log, snapshots: store } = await findClusterDatabase(place, { scheduler: systemScheduler });
+  const { log, snapshots: store } = await openExistingClusterDatabase(place, { scheduler: systemScheduler });
   const deps = {
     clock: systemClock,
     scheduler: systemScheduler,

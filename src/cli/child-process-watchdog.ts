@@ -17,7 +17,7 @@ export const DEFAULT_HANG_LIMIT_MS = 60_000;
  */
 export const SHORTEST_HANG_LIMIT_MS = 10_000;
 
-export interface ProcessWatchdogDeps {
+export interface EventLoopWatchdogDeps {
   readonly scheduler: Scheduler;
   /** Milliseconds for which the process may respond to nothing. 0: for any time. */
   readonly limitMs: number;
@@ -31,20 +31,20 @@ export interface ProcessWatchdogDeps {
  * Notices that a process hangs: its event loop has not turned for a long time. The time is measured in checks of this process, not by a clock.
  * While the whole machine, or this process too, is suspended or gets no CPU, there are no checks, so such a pause counts for nothing.
  */
-export class ProcessWatchdog {
-  readonly #deps: ProcessWatchdogDeps;
+export class EventLoopWatchdog {
+  readonly #deps: EventLoopWatchdogDeps;
   #isPingPending = false;
   /** The number of checks since the pending ping. */
   #missed = 0;
   #cancel: Cancel = () => undefined;
   #isStopped = false;
 
-  constructor(deps: ProcessWatchdogDeps) {
+  constructor(deps: EventLoopWatchdogDeps) {
     this.#deps = deps;
     this.#checkLater();
   }
 
-  /** Whether the process has responded to nothing for some seconds. It would not notice either that it has to stop. */
+  /** Whether the process has responded to nothing for some seconds. Such a process would not notice a request to stop. */
   get isUnresponsive(): boolean {
     return this.#missed >= UNRESPONSIVE_CHECKS;
   }
@@ -93,7 +93,7 @@ export interface StartWatchdogDeps {
 
 /**
  * Notices that a process hangs while it starts, for example because a file of graphs waits for something that never comes. Its event loop
- * may turn meanwhile. As in {@link ProcessWatchdog}, the time is measured in checks.
+ * may turn meanwhile. As in {@link EventLoopWatchdog}, the time is measured in checks.
  */
 export class StartWatchdog {
   readonly #deps: StartWatchdogDeps;

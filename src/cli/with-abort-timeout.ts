@@ -5,7 +5,7 @@ import { systemScheduler } from "../platform/scheduler.ts";
  * The timer keeps the process alive; that of `AbortSignal.timeout` does not. If a peer accepts connections and closes them at once, `fetch`
  * never settles, and the process would end early.
  */
-export async function withTimeout<T>(ask: (signal: AbortSignal) => Promise<T>, ms: number): Promise<T> {
+export async function withAbortTimeout<T>(ask: (signal: AbortSignal) => Promise<T>, ms: number): Promise<T> {
   const late = new AbortController();
   const abort = () => late.abort(new Error(`no answer in ${ms / 1_000} s`));
   const cancel = systemScheduler.after(ms, abort, true);

@@ -1,4 +1,4 @@
-import { shardedItems } from "../../src/cluster/sharded-items.ts";
+import { shardedStoreItems } from "../../src/cluster/sharded-store-items.ts";
 import { shardOf } from "../../src/model/shard-of.ts";
 import type { Catalog } from "../../src/ports/catalog.ts";
 import { itemsContract } from "../contracts/items.ts";
@@ -18,7 +18,7 @@ const sharded = (open: () => Promise<Harness>) => async (): Promise<Harness> => 
       return own.journal;
     },
     get catalog() {
-      return { items: shardedItems(shards.map(({ catalog }) => catalog.items)) } as Catalog;
+      return { items: shardedStoreItems(shards.map(({ catalog }) => catalog.items)) } as Catalog;
     },
     outbox: own.outbox,
     crons: own.crons,

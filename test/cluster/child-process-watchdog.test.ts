@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ProcessWatchdog, StartWatchdog } from "../../src/cli/process-watchdog.ts";
+import { EventLoopWatchdog, StartWatchdog } from "../../src/cli/child-process-watchdog.ts";
 import { Timers } from "../http/support.ts";
 
 const LIMIT_MS = 60_000;
@@ -9,7 +9,7 @@ function watched(limitMs = LIMIT_MS) {
   const timers = new Timers();
   const seen = { pings: 0, hangs: 0 };
   const state = { answers: true };
-  const watchdog: ProcessWatchdog = new ProcessWatchdog({
+  const watchdog: EventLoopWatchdog = new EventLoopWatchdog({
     scheduler: timers,
     limitMs,
     ping: () => {

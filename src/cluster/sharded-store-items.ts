@@ -7,7 +7,7 @@ import { ShardRouter } from "./shard-router.ts";
  * The store's items of all shards. The first label of an item's namespace determines its shard. Changes are atomic within a shard, but not
  * across shards.
  */
-export function shardedItems(shards: readonly StoreItems[]): StoreItems {
+export function shardedStoreItems(shards: readonly StoreItems[]): StoreItems {
   const router = new ShardRouter(shards);
   const of = ([label = ""]: Namespace): StoreItems => router.of(label);
 
