@@ -10,6 +10,7 @@ import {
   shardAddressesOf,
 } from "../cluster/cluster-node-info.ts";
 import { ShardLeases } from "../cluster/shard-leases.ts";
+import { followedShards } from "../cluster/shard-placement.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { machineTime } from "../platform/machine-time.ts";
@@ -38,6 +39,9 @@ import {
   releaseShardOf,
   stopShardProcess,
 } from "./shard-processes.ts";
+import { openShardCopy } from "../storage/open-shard-copy.ts";
+import { shardDirectory } from "./shard-directories.ts";
+import { ShardFollowers } from "./shard-followers.ts";
 import { StandbyProcess } from "./standby-process.ts";
 
 export interface ClusterSettings extends ClusterDatabaseLocation {
@@ -58,6 +62,8 @@ interface NodeOptions extends HangLimits {
   readonly host: string;
   readonly port: number;
   readonly tokenSecret: string | undefined;
+  /** The data directory. */
+  readonly data: string;
   /**
    * Checks that the data directory belongs to this cluster. Called with the cluster's id before anything is stored in
    * the directory.
@@ -96,6 +102,9 @@ export class ClusterNodeProcesses {
   readonly #task: (shard: number | undefined, epoch: number | undefined) => ShardTask;
   readonly #children = new Map<number, NodeChild>();
   readonly #standby: StandbyProcess;
+  readonly #followers: ShardFollowers;
+  /** The shard which moves to this node; undefined if there is none. */
+  #preparing: number | undefined;
   #forwardingProcess: ShardChild | undefined;
   /** Processes that have given their shards up, and still forward requests of their clients. */
   readonly #released = new Set<ShardChild>();
@@ -115,7 +124,7 @@ export class ClusterNodeProcesses {
     options: NodeOptions,
     keys: ReturnType<typeof deriveClusterKeys>,
   ) {
-    const { cluster, port, tokenSecret = keys.tokens, logger } = options;
+    const { cluster, data, port, tokenSecret = keys.tokens, logger } = options;
     const { url, schema, leaseMs = DEFAULT_LEASE_MS, node: name = hostname(), host = options.host } = cluster;
     const { snapshotBytes } = cluster;
     this.#database = database;
@@ -138,6 +147,13 @@ export class ClusterNodeProcesses {
       tokenSecret,
       cluster: { ...place, ...(epoch !== undefined && { epoch }) },
     });
+    this.#followers = new ShardFollowers({
+      log: database.log,
+      store: database.snapshots,
+      scheduler: systemScheduler,
+      logger,
+      open: (shard) => openShardCopy(shardDirectory(data, shard)),
+    });
     this.#standby = new StandbyProcess({
       scheduler: systemScheduler,
       logger,
@@ -153,6 +169,7 @@ export class ClusterNodeProcesses {
       url: this.#url,
       host,
       ports: this.#ports(),
+      followed: this.#followers.positions,
       prepared: this.#standby.prepared,
       check: keys.check,
     });
@@ -167,7 +184,7 @@ export class ClusterNodeProcesses {
       canTakeShards,
       isServed,
       isPrepared,
-      prepare: (shard) => this.#standby.prepare(this.#isClosing || this.#isStopping ? undefined : shard),
+      prepare: (shard) => this.#prepare(shard),
       release: (shard) => this.#release(shard),
       acquired: (lease) => this.#serve(lease, FIRST_RESTART_DELAY_MS),
       lost: (shard) => this.#lose(shard),
@@ -231,6 +248,7 @@ export class ClusterNodeProcesses {
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#standby.prepare(undefined);
+    const followersEnded = this.#followers.close();
     try {
       await this.#leases.startStopping();
       await this.#handOver();
@@ -247,6 +265,7 @@ export class ClusterNodeProcesses {
       ...(this.#forwardingProcess === undefined ? [] : [this.#forwardingProcess]),
     ];
     given.push(...others.map(({ process }) => stopShardProcess(process)));
+    given.push(followersEnded);
     const ended = await Promise.allSettled(given);
     await this.#leave();
     for (const end of ended) if (end.status === "rejected") throw end.reason;
@@ -306,8 +325,24 @@ export class ClusterNodeProcesses {
     );
   }
 
+  /** Prepares to serve a shard which moves to this node; undefined: prepares for none. */
+  #prepare(shard: number | undefined): void {
+    if (this.#isClosing || this.#isStopping) return this.#standby.prepare(undefined);
+    this.#preparing = shard;
+    // The process for the shard needs the database that the follower has open. The next call comes soon, because a shard is on the move.
+    if (shard !== undefined && this.#followers.stop(shard) !== undefined) return;
+    this.#standby.prepare(shard);
+  }
+
+  /** Starts to serve a shard under a lease, once this node does not follow the shard any more. */
+  #serve(lease: ShardLease, delay: number): void {
+    const ended = this.#followers.stop(lease.shard);
+    if (ended === undefined) this.#startServing(lease, delay);
+    else void ended.then(() => this.#startServing(lease, delay));
+  }
+
   /** Starts the process that serves a shard under a lease. `delay`: the milliseconds before the next start if this process ends early. */
-  #serve({ shard, epoch }: ShardLease, delay: number): void {
+  #startServing({ shard, epoch }: ShardLease, delay: number): void {
     if (this.#isStopping) return;
     let readyAt: number | undefined;
     const child: NodeChild =
@@ -366,6 +401,17 @@ export class ClusterNodeProcesses {
       validUntil: machineTime() + validUntil - systemClock.mono(),
     };
     for (const child of this.#all()) send(child, this.#update);
+    this.#follow(view);
+  }
+
+  /** Follows the shards that this node should take if their owners died. */
+  #follow(view: ClusterView): void {
+    if (!this.#isOpen || this.#isClosing || this.#isStopping) return;
+    const free = new Set(this.#followers.shards);
+    for (const { shard } of view.owners) free.delete(shard);
+    // A shard without an owner may be taken by this node next.
+    const followed = [...followedShards(view, this.#id, canTakeShards), ...free];
+    this.#followers.follow(followed.filter((shard) => shard !== this.#preparing));
   }
 
   /** Starts the process that forwards requests to the nodes that have shards. */

@@ -6,7 +6,7 @@ import { openExistingClusterDatabase } from "../postgres/cluster-database.ts";
 import type { ClusterDatabaseLocation } from "./cluster-child.ts";
 
 /**
- * Prints the living nodes of a cluster, the node that has each shard, and what the database stores of each shard: the extent of its log and
+ * Prints the living nodes of a cluster, the node that has each shard and those that follow it, and what the database stores of each shard: the extent of its log and
  * its newest snapshot. Returns the number of shards that no node has.
  */
 export async function showClusterStatus(
@@ -29,15 +29,24 @@ export async function showClusterStatus(
       const { first, last, bytes } = await database.log.extent(shard, 1);
       // oxlint-disable-next-line no-await-in-loop -- as above
       const [newest] = await database.snapshots.list(shard);
+      const followers = nodes.flatMap(({ id, address }) => {
+        const position = parseClusterNodeInfo(address).followed?.[shard];
+        return position === undefined || owner?.node === id ? [] : [followerText(id, last - position)];
+      });
       const who = owner === undefined ? "no node" : `node ${nodeNameOf(owner.node)}, epoch ${owner.epoch}`;
       const log = `${last - first + 1} entries in the log up to ${last} (${sizeText(bytes)})`;
-      say(`  shard ${shard}: ${who}, ${log}, ${newest === undefined ? "no snapshot" : snapshotText(newest)}`);
+      const snapshot = newest === undefined ? "no snapshot" : snapshotText(newest);
+      say(`  shard ${shard}: ${[who, log, snapshot, ...followers].join(", ")}`);
     }
     return free;
   } finally {
     await database.close();
   }
 }
+
+/** `behind`: the number of entries of the log that the node lacks, as it has said at its last renewal. */
+const followerText = (id: string, behind: number): string =>
+  `followed by ${nodeNameOf(id)}${behind > 0 ? ` (${behind} behind)` : ""}`;
 
 function snapshotText({ seq, bytes, madeAt }: ShardSnapshot): string {
   // `max`, because the clock of this machine may be behind the clock that set `madeAt`.

@@ -215,6 +215,7 @@ export async function serve(options: Serving): Promise<void> {
             host,
             port: free,
             tokenSecret,
+            data: settings.data,
             checkData: (id) => prepareClusterData(settings.data, id),
             ...limits,
             logger,

@@ -10,8 +10,16 @@ export interface ClusterNodeInfo {
   readonly host: string;
   /** The port on which the process of each shard listens, by shard number. */
   readonly ports: { readonly [shard: number]: number };
-  /** The shards for which the node has prepared: it has their data, and can serve them soon after it has taken them. */
-  readonly prepared: readonly number[];
+  /**
+   * The shards of other nodes that the node follows, so that it can take them if those nodes die, each with the position of the last entry
+   * of the shard's log that the node has. Absent: the node has an older version, which follows none.
+   */
+  readonly followed?: { readonly [shard: number]: number };
+  /**
+   * The shards for which the node has prepared: it has their data, and can serve them soon after it has taken them. Absent: the node has an
+   * older version, which takes shards without preparation.
+   */
+  readonly prepared?: readonly number[];
   /** A value derived from the cluster secret. Nodes compare it to check that they have the same secret. */
   readonly check: string;
 }
@@ -47,7 +55,7 @@ export const canAnotherNodeTakeShards = ({ nodes }: ClusterView, id: string): bo
 
 /** Whether a node has prepared to serve a shard. */
 export const isPrepared = (shard: number, { address }: ClusterNode): boolean =>
-  parseClusterNodeInfo(address).prepared.includes(shard);
+  parseClusterNodeInfo(address).prepared?.includes(shard) ?? true;
 
 /** Whether the process of a shard listens for requests. */
 export function isServed(shard: number, { nodes, owners }: ClusterView): boolean {

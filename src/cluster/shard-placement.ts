@@ -35,6 +35,18 @@ export function preferredOwner(shard: number, nodes: readonly ClusterMember[]): 
 const weightOf = (shard: number, { id }: ClusterMember): number =>
   shardOf(`${nodeNameOf(id)}/${shard}/`, 2 ** 32);
 
+/** The shards that a node follows: those that it should take if the nodes that own them died. */
+export const followedShards = (
+  { nodes, owners }: ClusterView,
+  id: string,
+  canTakeShards: PlacementRules["canTakeShards"],
+): readonly number[] =>
+  owners.flatMap(({ shard, node }) => {
+    if (node === id) return [];
+    const others = nodes.filter((one) => one.id !== node && canTakeShards(one));
+    return preferredOwner(shard, others)?.id === id ? [shard] : [];
+  });
+
 /** Whether every shard has an owner that serves it. */
 export function isSettled(view: ClusterView, rules: PlacementRules): boolean {
   return view.owners.length === rules.count && view.owners.every(({ shard }) => rules.isServed(shard, view));

@@ -17,7 +17,7 @@ import type { TimeBudget } from "../ports/time-budget.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
 import { LogApplier, TAKEOVER_ENTRY } from "./log-applier.ts";
 import { type DatabaseCopy, ShardSnapshotMaker, type ShardSnapshotOptions } from "./shard-snapshot-maker.ts";
-import { logReachesBackTo, restoreNewestSnapshot } from "./shard-snapshot-restore.ts";
+import { restoreIfNeeded } from "./shard-snapshot-restore.ts";
 
 /** The default of {@link ReplicationDeps.patienceMs}. A restart of PostgreSQL usually takes less time, so no batch fails then. */
 const PATIENCE_MS = 5_000;
@@ -246,28 +246,14 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
 
   /** Fills the inner store from a snapshot, if the store is empty, or if the log no longer has all entries after the store's position. */
   async #restore(): Promise<void> {
-    const shard = this.#shard;
-    const { applied } = this.#applier;
     const { snapshots, onProgress } = this.#deps;
     if (snapshots === undefined || this.#isFenced) return;
-    // Throws if the log has lost entries. The database may still have them, so it must not be replaced then.
-    await this.#applier.checkPosition();
-    const isReached = await logReachesBackTo(this.#log, shard, applied + 1);
-    if (isReached && applied > 0) return;
-    const reasons = await restoreNewestSnapshot(this.#inner, {
+    await restoreIfNeeded(this.#inner, this.#applier, {
       ...snapshots,
-      shard,
+      shard: this.#shard,
       log: this.#log,
       ...(onProgress && { onProgress }),
     });
-    if (reasons === undefined) return this.#applier.readPosition();
-    if (isReached) return;
-    const why = reasons.length === 0 ? "there is no snapshot" : reasons.join("; ");
-    throw new ServiceError(
-      "journal.damaged",
-      `The log of shard ${shard} has been trimmed, so this node needs a snapshot, and none can be used: ${why}. ` +
-        "Start a node that still has data of the shard, or restore the database of the cluster from a backup",
-    );
   }
 
   /** Returns the epoch of the ownership. While another process owns the shard, applies what that process appends to the log. */

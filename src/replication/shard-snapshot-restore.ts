@@ -9,7 +9,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
 import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts";
 import type { OnProgress } from "../ports/work-progress.ts";
-import { APPLIED_KEY, decodePosition } from "./log-applier.ts";
+import { APPLIED_KEY, decodePosition, type LogApplier } from "./log-applier.ts";
 import { readSnapshotParts } from "./shard-snapshot-parts.ts";
 
 /** The number of bytes that are written to the new database at once. */
@@ -21,6 +21,33 @@ interface RestoreDeps {
   readonly store: ShardSnapshots;
   readonly logger: Logger;
   readonly onProgress?: OnProgress;
+}
+
+/**
+ * Fills a database from a snapshot if it is empty, or if the log no longer has all entries after the database's position.
+ * @throws ServiceError `journal.damaged` if a snapshot is needed and none can be used, or if the log has lost entries that the database has;
+ * errors of the log, the snapshots and the database
+ */
+export async function restoreIfNeeded(
+  kv: ReplaceableKeyValueStore,
+  applier: LogApplier,
+  deps: RestoreDeps,
+): Promise<void> {
+  const { shard, log } = deps;
+  const { applied } = applier;
+  // Throws if the log has lost entries. The database may still have them, so it must not be replaced then.
+  await applier.checkPosition();
+  const isReached = await logReachesBackTo(log, shard, applied + 1);
+  if (isReached && applied > 0) return;
+  const reasons = await restoreNewestSnapshot(kv, deps);
+  if (reasons === undefined) return applier.readPosition();
+  if (isReached) return;
+  const why = reasons.length === 0 ? "there is no snapshot" : reasons.join("; ");
+  throw new ServiceError(
+    "journal.damaged",
+    `The log of shard ${shard} has been trimmed, so this node needs a snapshot, and none can be used: ${why}. ` +
+      "Start a node that still has data of the shard, or restore the database of the cluster from a backup",
+  );
 }
 
 /**

@@ -368,6 +368,7 @@ export function hasData(directory: string): boolean {
   return [databaseIn(directory), join(directory, MARKER_FILE)].some((path) => existsSync(path));
 }
 
-function databaseIn(directory: string): string {
+/** The directory of the database in a data directory. */
+export function databaseIn(directory: string): string {
   return join(directory, "level");
 }

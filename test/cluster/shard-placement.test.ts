@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { preferredOwner } from "../../src/cluster/shard-placement.ts";
+import { followedShards, preferredOwner } from "../../src/cluster/shard-placement.ts";
 import { ShardLeases } from "../../src/cluster/shard-leases.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { MemoryMembership } from "../../src/replication/memory-membership.ts";
@@ -148,4 +148,24 @@ test("a node that is paused again and again gets its shards back only after it h
   await nodes.pass(12);
   expect(await nodes.owners()).toEqual(preferences("a", "b"));
   expect(nodes.taken.length).toBe(count + 2 * shares);
+});
+
+test("each shard is followed by the node that would own it without its owner", () => {
+  const names = ["a", "b", "c"];
+  const nodes = names.map(member);
+  const owners = preferences(...names).map((node, shard) => ({ shard, epoch: 1, node: node as string }));
+  const isAble = ({ isDraining }: { readonly isDraining: boolean }) => !isDraining;
+  const followedBy = (id: string, all = nodes) => followedShards({ nodes: all, owners }, id, isAble);
+  for (const { shard, node } of owners) {
+    const followers = nodes.filter(({ id }) => followedBy(id).includes(shard)).map(({ id }) => id);
+    const rest = nodes.filter(({ id }) => id !== node);
+    expect(followers).toEqual([preferredOwner(shard, rest)?.id]);
+  }
+  // A node that drains takes no shards, so it follows none, and the last other node follows all of its shards.
+  const draining = nodes.map((one) => ({ ...one, isDraining: one.id === "c/1" }));
+  expect(followedBy("c/1", draining)).toEqual([]);
+  const ofDraining = owners.filter(({ node }) => node === "c/1").map(({ shard }) => shard);
+  expect([...followedBy("a/1", draining), ...followedBy("b/1", draining)]).toEqual(
+    expect.arrayContaining(ofDraining),
+  );
 });

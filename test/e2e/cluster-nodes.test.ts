@@ -653,6 +653,25 @@ test("a node that stops hands its shards over", async () => {
   expect([code, stdout.match(/shard [01]: no node/g)]).toEqual([1, ["shard 0: no node", "shard 1: no node"]]);
 });
 
+test("a node follows the shards of another one, and takes them over from its own copy when that one dies", async () => {
+  const a = await start("a", { schema: "followed" });
+  const b = await start("b", { schema: "followed" });
+  const client = connect(b);
+  const ids = idsOf(3);
+  const runs = await createRuns(client, ids);
+  await joined(client, runs);
+  const isFollowed = /shard 0: node a, .*, followed by b\n.*shard 1: node a, .*, followed by b\n/;
+  await expect.poll(() => status("followed").stdout, { timeout: 20_000, interval: 500 }).toMatch(isFollowed);
+  // If the new owner had to read the log, it would not find the first entries.
+  const database = new PostgresClient(postgres.url);
+  await database.connect();
+  await database.query("DELETE FROM followed.log WHERE seq <= 2");
+  await database.end();
+  await a.stop("SIGKILL");
+  expect(await joined(client, runs)).toEqual(runs.map(() => ({ log: counted })));
+  await expectTakenOver("followed");
+});
+
 test("while the database is gone nothing is acknowledged; when it is back, runs go on", async () => {
   const client = connect(await start("a", { schema: "gone" }));
   const runs = await createRuns(client, idsOf(2));
