@@ -268,6 +268,7 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
         process: {
           forwarding: process.forwarding,
           releaseShard: () => process.releaseShard(),
+          checkLeases: () => process.checkLeases(),
           access: process.access(accessSettings),
           metrics: process.metrics,
           listen: (

@@ -65,7 +65,10 @@ export interface PublicServerDeps {
 }
 
 /** The connections of this process to the other processes of the server. */
-export interface ProcessLinks extends Pick<ShardLinks, "forwarding" | "metrics" | "releaseShard"> {
+export interface ProcessLinks extends Pick<
+  ShardLinks,
+  "forwarding" | "metrics" | "releaseShard" | "checkLeases"
+> {
   /** The access control for requests that other processes forward. */
   readonly access: AccessControl;
   /** Opens the server to which other processes send requests and calls. Resolves with undefined if this process has no shard. */
@@ -152,6 +155,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
     newId,
     ready: async () => {
       if (isDraining) throw stoppingError();
+      links?.checkLeases();
       return deps.checkStorage();
     },
     inspect,

@@ -1,4 +1,4 @@
-import { Agent, request } from "node:http";
+import { Agent, get as getOverHttp, type IncomingMessage, request } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { Client } from "@langchain/langgraph-sdk";
 import { Client as PostgresClient } from "pg";
@@ -104,6 +104,12 @@ const clusterCommand = (schema: string, args: readonly string[], secret = SECRET
   heddleBeside(["cluster", ...args, "--cluster", postgres.url], {
     HEDDLE_CLUSTER_SCHEMA: schema,
     HEDDLE_CLUSTER_SECRET: secret,
+  });
+
+/** Requests a URL over a connection of its own. */
+const withoutKeepAlive = (url: string) =>
+  new Promise<IncomingMessage>((resolve, reject) => {
+    getOverHttp(url, { agent: false }, (response) => resolve(response.resume())).on("error", reject);
   });
 
 /** New ids, as many in each shard. */
@@ -663,6 +669,25 @@ test("while the database is gone nothing is acknowledged; when it is back, runs 
   expect(await joined(client, runs)).toEqual(runs.map(() => ({ log: counted })));
   const states = await Promise.all(runs.map(({ id }) => client.runs.list(id)));
   expect(states.map((of) => of.map(({ status: end }) => end))).toEqual(runs.map(() => ["success"]));
+});
+
+test("while the database is gone no process of a node is ready, also one that only forwards", async () => {
+  await start("a", { schema: "unready" });
+  const { url } = await start("b", { schema: "unready" });
+  /** The answers of the node's processes: each request has a connection of its own. */
+  const answers = async () =>
+    Promise.all(Array.from({ length: 16 }, async () => (await withoutKeepAlive(`${url}/ready`)).statusCode));
+  const expectAll = (status: number) =>
+    expect.poll(answers, { timeout: 30_000 }).toEqual(Array.from({ length: 16 }, () => status));
+  await expectAll(200);
+  await postgres.stop();
+  try {
+    await expectAll(503);
+    expect((await get(`${url}/live`)).status).toBe(200);
+  } finally {
+    await postgres.start();
+  }
+  await expectAll(200);
 });
 
 test("what does not fit together is refused with the reason", async () => {
