@@ -52,6 +52,8 @@ interface NodeOptions extends HangLimits {
   readonly host: string;
   readonly port: number;
   readonly tokenSecret: string | undefined;
+  /** The id of the cluster to which the data directory belongs; undefined if it is new. A node with data makes no new cluster. */
+  readonly storedCluster: string | undefined;
   /**
    * Checks that the data directory belongs to this cluster. Called with the cluster's id before anything is stored in
    * the directory.
@@ -76,6 +78,25 @@ const send = ({ process }: ShardChild, news: ClusterUpdate): void => void proces
 
 /** Addresses that mean "all addresses of this machine". Other nodes cannot connect to them. */
 const ANY_HOST: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/**
+ * Checks that the processes of this node can listen at the host at which other nodes reach them. Without this check, a node without shards
+ * would join the cluster, and then take shards that its processes cannot serve.
+ * @throws ServiceError `config.invalid`
+ */
+async function checkClusterHost(host: string): Promise<void> {
+  const name = "Name the host at which the other nodes of the cluster reach this one: HEDDLE_CLUSTER_HOST";
+  if (ANY_HOST.has(host)) throw new ServiceError("config.invalid", name);
+  const { claimPort } = await import("../app.ts");
+  try {
+    await claimPort(host, 0);
+  } catch (cause) {
+    const reason = (cause as Error).message;
+    throw new ServiceError("config.invalid", `${host} is no address of this machine: ${reason}. ${name}`, {
+      cause,
+    });
+  }
+}
 
 /**
  * A node of a cluster. It holds the leases of its shards, and starts a process for each of these shards. While the node has no shard, it
@@ -155,15 +176,15 @@ export class ClusterNodeProcesses {
    */
   static async open(options: NodeOptions): Promise<ClusterNodeProcesses> {
     const { cluster, shards } = options;
-    if (ANY_HOST.has(cluster.host ?? options.host)) {
-      throw new ServiceError(
-        "config.invalid",
-        "Name the host at which the other nodes of the cluster reach this one: HEDDLE_CLUSTER_HOST",
-      );
-    }
+    await checkClusterHost(cluster.host ?? options.host);
     // The secret is checked before the tables are created, because new tables fix the number of shards for good.
     checkClusterSecret(cluster.secret);
-    const place = { ...cluster, ...(shards !== undefined && { shards }) };
+    const { storedCluster } = options;
+    const place = {
+      ...cluster,
+      ...(shards !== undefined && { shards }),
+      ...(storedCluster !== undefined && { storedCluster }),
+    };
     const database = await openClusterDatabase(place, { scheduler: systemScheduler });
     try {
       const keys = deriveClusterKeys(cluster.secret, database.id);

@@ -7,7 +7,7 @@ import { writeAddress } from "./address-file.ts";
 import { banner, type StartedServer, toolLinks } from "./banner.ts";
 import { guardProcess, type Running, type StopProcess } from "./process-lifecycle.ts";
 import { trackClusterAddresses, killThisProcess } from "./cluster-child.ts";
-import { prepareClusterData, prepareShards, shardDirectory } from "./shard-directories.ts";
+import { prepareClusterData, prepareShards, shardDirectory, storedClusterOf } from "./shard-directories.ts";
 import {
   handOverShard,
   type HangLimits,
@@ -200,6 +200,7 @@ export async function serve(options: Serving): Promise<void> {
             host,
             port: free,
             tokenSecret,
+            storedCluster: storedClusterOf(settings.data),
             checkData: (id) => prepareClusterData(settings.data, id),
             ...limits,
             logger,

@@ -18,6 +18,8 @@ export interface ClusterOptions extends PostgresOptions {
    * Default: `heddle`.
    */
   readonly schema?: string;
+  /** The id of the cluster whose data the node has. If the database contains no cluster in the schema, none is made. */
+  readonly storedCluster?: string;
   /** Milliseconds after which a node of the cluster loses a shard if it does not renew the lease. Default: 3000. */
   readonly leaseMs?: number;
 }
@@ -37,7 +39,7 @@ export const DEFAULT_LEASE_MS = 3_000;
  * @throws ServiceError `config.invalid`, `storage.version`, `storage.unavailable`
  */
 export function openClusterDatabase(options: ClusterOptions, deps: PostgresDeps): Promise<ClusterDatabase> {
-  return open(options, deps, (connections, schema) => openSchema(connections, schema, options.shards));
+  return open(options, deps, (connections, schema) => openSchema(connections, schema, options));
 }
 
 /**

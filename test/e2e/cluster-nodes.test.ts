@@ -1,4 +1,6 @@
+import { mkdirSync } from "node:fs";
 import { Agent, get as getOverHttp, type IncomingMessage, request } from "node:http";
+import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client } from "@langchain/langgraph-sdk";
 import { Client as PostgresClient } from "pg";
@@ -690,6 +692,16 @@ test("while the database is gone no process of a node is ready, also one that on
   await expectAll(200);
 });
 
+test("a node that no other node could reach is refused, and an address that is no URL gets a hint", () => {
+  const schema = "unreachable";
+  // An address for documentation, which no machine has.
+  const env = { HEDDLE_CLUSTER_HOST: "192.0.2.1" };
+  expect(refused("b", { schema, env })).toContain("192.0.2.1 is no address of this machine");
+  expect(status(schema).stderr).toContain("no cluster in the schema unreachable");
+  const url = "postgres://user:p#w@127.0.0.1/heddle";
+  expect(refused("b", { schema }, "--cluster", url)).toContain("%23 for #");
+});
+
 test("what does not fit together is refused with the reason", async () => {
   const schema = "refused";
   const node = await start("a", { schema });
@@ -699,9 +711,17 @@ test("what does not fit together is refused with the reason", async () => {
   expect(refused("b", { schema: "none", env: { HEDDLE_CLUSTER_SECRET: "short" } })).toContain(
     "32 bytes or more",
   );
+  await start("a", { schema: "other" });
   expect(refused("b", { schema: "other", data: `${schema}-a` })).toContain(
     "and the database has the cluster",
   );
+  // A mistake must not make a cluster: one would be in the way of a backup that is restored.
+  expect(refused("b", { schema: "empty", data: `${schema}-a` })).toContain(
+    "and the database has no cluster in the schema empty",
+  );
+  mkdirSync(join(home.data("single"), "level"), { recursive: true });
+  expect(refused("b", { schema: "empty", data: "single" })).toContain("of a server without a cluster");
+  expect(status("empty").stderr).toContain("no cluster in the schema empty");
   expect(refused("b", { schema }, "--cluster", urlOf(1))).toContain(
     "PostgreSQL at 127.0.0.1:1 cannot be reached",
   );
