@@ -6,6 +6,8 @@ import {
   checkSameSecret,
   isServed,
   type ClusterNodeInfo,
+  nodeNameOf,
+  parseClusterNodeInfo,
   shardAddressesOf,
 } from "../cluster/cluster-node-info.ts";
 import { ShardLeases } from "../cluster/shard-leases.ts";
@@ -116,6 +118,10 @@ export class ClusterNodeProcesses {
   readonly stopMs = STOP_MS;
   readonly #id: string;
   #url = "";
+  /** Since when another node has had the name of this node, in milliseconds of the monotonic clock. */
+  #twinSince: number | undefined;
+  #hasWarnedOfTwin = false;
+  readonly #leaseMs: number;
   /** True if another node can take shards. */
   #hasOthers = false;
   #isOpen = false;
@@ -132,6 +138,7 @@ export class ClusterNodeProcesses {
     const { url, schema, leaseMs = DEFAULT_LEASE_MS, node: name = hostname(), host = options.host } = cluster;
     const { snapshotBytes } = cluster;
     this.#database = database;
+    this.#leaseMs = leaseMs;
     this.#logger = logger;
     this.#watchdogs = new ProcessWatchdogs(options);
     const key = Buffer.from(keys.connections).toString("hex");
@@ -345,7 +352,31 @@ export class ClusterNodeProcesses {
     this.#logger.warn("another node has taken a shard over", { shard });
   }
 
+  /**
+   * Warns if another living node has the name of this node. A node that was killed and started again is a member twice until the lease of
+   * its former process ends, so only a longer time counts.
+   */
+  #checkName({ nodes }: ClusterView): void {
+    const node = nodeNameOf(this.#id);
+    const twin = nodes.find(({ id }) => id !== this.#id && nodeNameOf(id) === node);
+    if (twin === undefined) {
+      this.#twinSince = undefined;
+      return;
+    }
+    this.#twinSince ??= systemClock.mono();
+    if (this.#hasWarnedOfTwin || systemClock.mono() - this.#twinSince <= this.#leaseMs) return;
+    this.#hasWarnedOfTwin = true;
+    this.#logger.warn(
+      "another node of the cluster has the same name: start each node with a name of its own, with --node",
+      {
+        node,
+        other: parseClusterNodeInfo(twin.address).url,
+      },
+    );
+  }
+
   #renewed(view: ClusterView, validUntil: number): void {
+    this.#checkName(view);
     if (this.#children.size === 0 && this.#forwarding === undefined && !this.#isClosing) this.#forward();
     this.#hasOthers = canAnotherNodeTakeShards(view, this.#id);
     this.#news = {

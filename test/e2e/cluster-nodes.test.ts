@@ -692,6 +692,19 @@ test("while the database is gone no process of a node is ready, also one that on
   await expectAll(200);
 });
 
+test("two nodes of one name are told so, and a node that was killed and started again is not", async () => {
+  const schema = "twins";
+  await (await start("a", { schema })).stop("SIGKILL");
+  const again = await start("a", { schema });
+  const warning = "another node of the cluster has the same name";
+  await expect.poll(() => status(schema).stdout, { timeout: 30_000 }).toContain(": 2 shards, 1 nodes");
+  expect(again.output).not.toContain(warning);
+  const twin = await start("a", { schema, data: "twin" });
+  for (const node of [again, twin])
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    await expect.poll(() => node.output, { timeout: 30_000 }).toContain(warning);
+});
+
 test("a node that no other node could reach is refused, and an address that is no URL gets a hint", () => {
   const schema = "unreachable";
   // An address for documentation, which no machine has.
