@@ -268,6 +268,7 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
         links: {
           forwarding: links.forwarding,
           releaseShard: () => links.releaseShard(),
+          checkLeases: () => links.checkLeases(),
           access: links.access(accessSettings),
           metrics: links.metrics,
           listen: (

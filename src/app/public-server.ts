@@ -65,7 +65,10 @@ export interface PublicServerDeps {
 }
 
 /** What the public server uses of {@link ShardLinks}, and the access control for forwarded requests. */
-export interface PublicServerLinks extends Pick<ShardLinks, "forwarding" | "metrics" | "releaseShard"> {
+export interface PublicServerLinks extends Pick<
+  ShardLinks,
+  "forwarding" | "metrics" | "releaseShard" | "checkLeases"
+> {
   /** The access control for requests that other processes forward. */
   readonly access: AccessControl;
   /** Opens the server to which other processes send requests and calls. Resolves with undefined if this process has no shard. */
@@ -152,6 +155,7 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
     newId,
     ready: async () => {
       if (isDraining) throw stoppingError();
+      links?.checkLeases();
       return deps.checkStorage();
     },
     inspect,

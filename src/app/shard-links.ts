@@ -1,3 +1,4 @@
+import { ServiceError } from "../model/errors.ts";
 import { ForwardedAccessControl } from "../access/forwarded-access-control.ts";
 import type { AccessControl, AccessOptions } from "../access/access-control.ts";
 import { clientOfForwarded } from "../cluster/forwarded-headers.ts";
@@ -106,6 +107,19 @@ export class ShardLinks {
 
   #isOwner(): boolean {
     return !this.#isReleased && this.#deps.place.network.isOwner();
+  }
+
+  /**
+   * Throws if the leases of this process's node in the cluster have not been renewed. The storage alone does not tell: a process that only
+   * forwards stores nothing, and cannot know whom to forward to.
+   * @throws ServiceError `storage.unavailable`
+   */
+  checkLeases(): void {
+    if (this.#deps.place.network.isOwner()) return;
+    throw new ServiceError(
+      "storage.unavailable",
+      "The leases of this node in the cluster's database could not be renewed",
+    );
   }
 
   /** From now on, requests for the shard of this process are forwarded to its next owner. */

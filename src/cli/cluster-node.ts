@@ -7,6 +7,8 @@ import {
   isPrepared,
   isServed,
   type ClusterNodeInfo,
+  nodeNameOf,
+  parseClusterNodeInfo,
   shardAddressesOf,
 } from "../cluster/cluster-node-info.ts";
 import { ShardLeases } from "../cluster/shard-leases.ts";
@@ -64,6 +66,8 @@ interface NodeOptions extends HangLimits {
   readonly tokenSecret: string | undefined;
   /** The data directory. */
   readonly data: string;
+  /** The id of the cluster to which the data directory belongs; undefined if it is new. A node with data makes no new cluster. */
+  readonly storedCluster: string | undefined;
   /**
    * Checks that the data directory belongs to this cluster. Called with the cluster's id before anything is stored in
    * the directory.
@@ -91,6 +95,25 @@ const send = ({ process }: ShardChild, update: ClusterUpdate): void =>
 const ANY_HOST: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
+ * Checks that the processes of this node can listen at the host at which other nodes reach them. Without this check, a node without shards
+ * would join the cluster, and then take shards that its processes cannot serve.
+ * @throws ServiceError `config.invalid`
+ */
+async function checkClusterHost(host: string): Promise<void> {
+  const name = "Name the host at which the other nodes of the cluster reach this one: HEDDLE_CLUSTER_HOST";
+  if (ANY_HOST.has(host)) throw new ServiceError("config.invalid", name);
+  const { claimPort } = await import("../app.ts");
+  try {
+    await claimPort(host, 0);
+  } catch (cause) {
+    const reason = (cause as Error).message;
+    throw new ServiceError("config.invalid", `${host} is no address of this machine: ${reason}. ${name}`, {
+      cause,
+    });
+  }
+}
+
+/**
  * A node of a cluster. It holds the leases of its shards, and starts a process for each of these shards. While the node has no shard, it
  * has one process that forwards requests to the nodes that have shards.
  */
@@ -112,6 +135,10 @@ export class ClusterNodeProcesses {
   readonly stopMs = STOP_MS;
   readonly #id: string;
   #url = "";
+  /** Since when another node has had the name of this node, in milliseconds of the monotonic clock. */
+  #twinSince: number | undefined;
+  #hasWarnedOfTwin = false;
+  readonly #leaseMs: number;
   /** True if another node can take shards. */
   #hasOthers = false;
   #isOpen = false;
@@ -128,6 +155,7 @@ export class ClusterNodeProcesses {
     const { url, schema, leaseMs = DEFAULT_LEASE_MS, node: name = hostname(), host = options.host } = cluster;
     const { snapshotBytes } = cluster;
     this.#database = database;
+    this.#leaseMs = leaseMs;
     this.#logger = logger;
     this.#watchdogs = new ChildProcessWatchdogs(options);
     const key = Buffer.from(keys.connections).toString("hex");
@@ -198,15 +226,15 @@ export class ClusterNodeProcesses {
    */
   static async open(options: NodeOptions): Promise<ClusterNodeProcesses> {
     const { cluster, shards } = options;
-    if (ANY_HOST.has(cluster.host ?? options.host)) {
-      throw new ServiceError(
-        "config.invalid",
-        "Name the host at which the other nodes of the cluster reach this one: HEDDLE_CLUSTER_HOST",
-      );
-    }
+    await checkClusterHost(cluster.host ?? options.host);
     // The secret is checked before the tables are created, because new tables fix the number of shards for good.
     checkClusterSecret(cluster.secret);
-    const place = { ...cluster, ...(shards !== undefined && { shards }) };
+    const { storedCluster } = options;
+    const place = {
+      ...cluster,
+      ...(shards !== undefined && { shards }),
+      ...(storedCluster !== undefined && { storedCluster }),
+    };
     const database = await openOrCreateClusterDatabase(place, { scheduler: systemScheduler });
     try {
       const keys = deriveClusterKeys(cluster.secret, database.id);
@@ -392,7 +420,31 @@ export class ClusterNodeProcesses {
     this.#logger.warn("another node has taken a shard over", { shard });
   }
 
+  /**
+   * Warns if another living node has the name of this node. A node that was killed and started again is a member twice until the lease of
+   * its former process ends, so only a longer time counts.
+   */
+  #checkName({ nodes }: ClusterView): void {
+    const node = nodeNameOf(this.#id);
+    const twin = nodes.find(({ id }) => id !== this.#id && nodeNameOf(id) === node);
+    if (twin === undefined) {
+      this.#twinSince = undefined;
+      return;
+    }
+    this.#twinSince ??= systemClock.mono();
+    if (this.#hasWarnedOfTwin || systemClock.mono() - this.#twinSince <= this.#leaseMs) return;
+    this.#hasWarnedOfTwin = true;
+    this.#logger.warn(
+      "another node of the cluster has the same name: start each node with a name of its own, with --node",
+      {
+        node,
+        other: parseClusterNodeInfo(twin.address).url,
+      },
+    );
+  }
+
   #renewed(view: ClusterView, validUntil: number): void {
+    this.#checkName(view);
     if (this.#children.size === 0 && this.#forwardingProcess === undefined && !this.#isClosing)
       this.#startForwarding();
     this.#hasOthers = canAnotherNodeTakeShards(view, this.#id);

@@ -7,7 +7,7 @@ import { writeAddress } from "./address-file.ts";
 import { banner, type StartedServer, toolLinks } from "./banner.ts";
 import { guardProcess, type RunningServer, type StopProcess } from "./process-lifecycle.ts";
 import { createClusterNetwork, epochOf, killThisProcess } from "./cluster-child.ts";
-import { prepareClusterData, prepareShards, shardDirectory } from "./shard-directories.ts";
+import { prepareClusterData, prepareShards, shardDirectory, storedClusterOf } from "./shard-directories.ts";
 import {
   handOverShard,
   type HangLimits,
@@ -216,6 +216,7 @@ export async function serve(options: Serving): Promise<void> {
             port: free,
             tokenSecret,
             data: settings.data,
+            storedCluster: storedClusterOf(settings.data),
             checkData: (id) => prepareClusterData(settings.data, id),
             ...limits,
             logger,

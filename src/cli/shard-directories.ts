@@ -59,22 +59,29 @@ export function prepareShards(data: string, count: number | undefined): void {
 }
 
 /**
+ * Returns the id of the cluster to which a data directory belongs; undefined if the directory has no data.
+ * @throws ServiceError `config.invalid` if the directory has data of a server without a cluster
+ */
+export function storedClusterOf(data: string): string | undefined {
+  if (existsSync(clusterFile(data))) return readFileSync(clusterFile(data), "utf8").trim();
+  if (!existsSync(join(data, "level")) && !existsSync(join(data, "shards"))) return undefined;
+  throw new ServiceError(
+    "config.invalid",
+    `The data in ${data} is of a server without a cluster, and cannot become that of a node; name another directory with --data`,
+  );
+}
+
+/**
  * Marks a new data directory as belonging to a cluster, or checks that it belongs to this cluster.
  * @throws ServiceError `config.invalid` if the directory has data of another cluster or of a server without a cluster
  */
 export function prepareClusterData(data: string, cluster: string): void {
-  const stored = existsSync(clusterFile(data)) ? readFileSync(clusterFile(data), "utf8").trim() : undefined;
+  const stored = storedClusterOf(data);
   if (stored === cluster) return;
   if (stored !== undefined) {
     throw new ServiceError(
       "config.invalid",
       `The data in ${data} is of the cluster ${stored}, and the database has the cluster ${cluster}; name another directory with --data`,
-    );
-  }
-  if (existsSync(join(data, "level")) || existsSync(join(data, "shards"))) {
-    throw new ServiceError(
-      "config.invalid",
-      `The data in ${data} is of a server without a cluster, and cannot become that of a node; name another directory with --data`,
     );
   }
   mkdirSync(data, { recursive: true });

@@ -22,6 +22,8 @@ export interface ClusterDatabaseOptions extends PostgresOptions {
    * Default: `heddle`.
    */
   readonly schema?: string;
+  /** The id of the cluster whose data the node has. If the database contains no cluster in the schema, none is made. */
+  readonly storedCluster?: string;
   /** Milliseconds after which a node of the cluster loses a shard if it does not renew the lease. Default: 3000. */
   readonly leaseMs?: number;
 }
@@ -45,7 +47,7 @@ export function openOrCreateClusterDatabase(
   deps: PostgresDeps,
 ): Promise<ClusterDatabase> {
   return open(options, deps, (connections, schema) =>
-    openOrCreateClusterSchema(connections, schema, options.shards),
+    openOrCreateClusterSchema(connections, schema, options),
   );
 }
 

@@ -23,16 +23,24 @@ export const quoteName = (name: string): string => `"${name.replaceAll('"', '""'
 /**
  * Creates the tables of a cluster if they are missing. Checks existing tables, and upgrades those of version 1. Several nodes may call this
  * at the same time.
- * @param shards undefined: the number of the existing cluster, or 4 for a new cluster
+ * @param options `shards`: the number of shards. Absent: the number of the existing cluster, or 4 for a new cluster. `storedCluster`: the
+ * cluster whose data the node has; if there are no tables, none are created
  * @throws ServiceError `config.invalid` if the cluster has another number of shards, or PostgreSQL is too old; `storage.version` for tables
  * of another version; `storage.unavailable`
  */
 export async function openOrCreateClusterSchema(
   connections: PostgresConnections,
   schema: string,
-  shards: number | undefined,
+  { shards, storedCluster }: { readonly shards?: number; readonly storedCluster?: string },
 ): Promise<ClusterIdentity> {
   if (!(await hasTables(connections, schema))) {
+    if (storedCluster !== undefined) {
+      throw new ServiceError(
+        "config.invalid",
+        `The data of this node is of the cluster ${storedCluster}, and the database has no cluster in the schema ${schema}: restore the ` +
+          "database, or name another directory with --data",
+      );
+    }
     await connections.runScript(creation(schema, shards ?? DEFAULT_SHARDS));
   }
   if ((await readCluster(connections, schema)).format === 1) await connections.runScript(upgrade(schema));

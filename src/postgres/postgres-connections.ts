@@ -84,9 +84,13 @@ export class PostgresConnections {
       const { host, port } = new pg.Client(config);
       return new PostgresConnections(new pg.Pool(config), `${host}:${port}`, options, deps);
     } catch (cause) {
-      throw new ServiceError("config.invalid", "The address of the PostgreSQL database is no valid URL", {
-        cause,
-      });
+      throw new ServiceError(
+        "config.invalid",
+        "The address of the PostgreSQL database is no valid URL: in a user name or password, write %23 for #, %2F for / and %40 for @",
+        {
+          cause,
+        },
+      );
     }
   }
 

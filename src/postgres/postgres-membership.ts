@@ -48,9 +48,13 @@ export class PostgresMembership implements Membership {
           (SELECT json_agg(json_build_object('shard', shard, 'epoch', epoch)) FROM kept) AS kept,
           (SELECT is_draining FROM known) AS is_draining`,
     };
+    // An epoch is a time in milliseconds, where it would be lower. A database that was restored from a backup, or a standby that was behind,
+    // has forgotten epochs. If it gave one of them again, a node that has applied an entry of the forgotten epoch would take another
+    // entry at the same position for its own, and go on with data that the log does not have.
+    const epoch = "greatest(epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)";
     this.#take = {
       name: "heddle-take",
-      text: `UPDATE ${schema}.shards SET owner = $1, epoch = epoch + 1, lease_until = ${until("$3::float8")}
+      text: `UPDATE ${schema}.shards SET owner = $1, epoch = ${epoch}, lease_until = ${until("$3::float8")}
         WHERE shard = $2 AND (owner IS NULL OR owner = $1 OR lease_until <= clock_timestamp()) RETURNING epoch`,
     };
     this.#give = {

@@ -58,7 +58,7 @@ export class LogApplier {
     throw new ServiceError(
       "journal.damaged",
       `The log of shard ${this.#shard} has lost entries: it ends at ${last}, and the entry at ${this.#applied} is not the one ` +
-        "that this node has applied",
+        "that this node has applied. Where a backup of the database was restored, stop all nodes and delete their data directories",
     );
   }
 

@@ -1,4 +1,6 @@
-import { Agent, request } from "node:http";
+import { mkdirSync } from "node:fs";
+import { Agent, get as getOverHttp, type IncomingMessage, request } from "node:http";
+import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client } from "@langchain/langgraph-sdk";
 import { Client as PostgresClient } from "pg";
@@ -104,6 +106,12 @@ const clusterCommand = (schema: string, args: readonly string[], secret = SECRET
   heddleBeside(["cluster", ...args, "--cluster", postgres.url], {
     HEDDLE_CLUSTER_SCHEMA: schema,
     HEDDLE_CLUSTER_SECRET: secret,
+  });
+
+/** Requests a URL over a connection of its own. */
+const withoutKeepAlive = (url: string) =>
+  new Promise<IncomingMessage>((resolve, reject) => {
+    getOverHttp(url, { agent: false }, (response) => resolve(response.resume())).on("error", reject);
   });
 
 /** New ids, as many in each shard. */
@@ -684,6 +692,48 @@ test("while the database is gone nothing is acknowledged; when it is back, runs 
   expect(states.map((of) => of.map(({ status: end }) => end))).toEqual(runs.map(() => ["success"]));
 });
 
+test("while the database is gone no process of a node is ready, also one that only forwards", async () => {
+  await start("a", { schema: "unready" });
+  const { url } = await start("b", { schema: "unready" });
+  /** The answers of the node's processes: each request has a connection of its own. */
+  const answers = async () =>
+    Promise.all(Array.from({ length: 16 }, async () => (await withoutKeepAlive(`${url}/ready`)).statusCode));
+  const expectAll = (status: number) =>
+    expect.poll(answers, { timeout: 30_000 }).toEqual(Array.from({ length: 16 }, () => status));
+  await expectAll(200);
+  await postgres.stop();
+  try {
+    await expectAll(503);
+    expect((await get(`${url}/live`)).status).toBe(200);
+  } finally {
+    await postgres.start();
+  }
+  await expectAll(200);
+});
+
+test("two nodes of one name are told so, and a node that was killed and started again is not", async () => {
+  const schema = "twins";
+  await (await start("a", { schema })).stop("SIGKILL");
+  const again = await start("a", { schema });
+  const warning = "another node of the cluster has the same name";
+  await expect.poll(() => status(schema).stdout, { timeout: 30_000 }).toContain(": 2 shards, 1 nodes");
+  expect(again.output).not.toContain(warning);
+  const twin = await start("a", { schema, data: "twin" });
+  for (const node of [again, twin])
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    await expect.poll(() => node.output, { timeout: 30_000 }).toContain(warning);
+});
+
+test("a node that no other node could reach is refused, and an address that is no URL gets a hint", () => {
+  const schema = "unreachable";
+  // An address for documentation, which no machine has.
+  const env = { HEDDLE_CLUSTER_HOST: "192.0.2.1" };
+  expect(refused("b", { schema, env })).toContain("192.0.2.1 is no address of this machine");
+  expect(status(schema).stderr).toContain("no cluster in the schema unreachable");
+  const url = "postgres://user:p#w@127.0.0.1/heddle";
+  expect(refused("b", { schema }, "--cluster", url)).toContain("%23 for #");
+});
+
 test("what does not fit together is refused with the reason", async () => {
   const schema = "refused";
   const node = await start("a", { schema });
@@ -693,9 +743,17 @@ test("what does not fit together is refused with the reason", async () => {
   expect(refused("b", { schema: "none", env: { HEDDLE_CLUSTER_SECRET: "short" } })).toContain(
     "32 bytes or more",
   );
+  await start("a", { schema: "other" });
   expect(refused("b", { schema: "other", data: `${schema}-a` })).toContain(
     "and the database has the cluster",
   );
+  // A mistake must not make a cluster: one would be in the way of a backup that is restored.
+  expect(refused("b", { schema: "empty", data: `${schema}-a` })).toContain(
+    "and the database has no cluster in the schema empty",
+  );
+  mkdirSync(join(home.data("single"), "level"), { recursive: true });
+  expect(refused("b", { schema: "empty", data: "single" })).toContain("of a server without a cluster");
+  expect(status("empty").stderr).toContain("no cluster in the schema empty");
   expect(refused("b", { schema }, "--cluster", urlOf(1))).toContain(
     "PostgreSQL at 127.0.0.1:1 cannot be reached",
   );

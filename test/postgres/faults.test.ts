@@ -54,9 +54,14 @@ async function newEpoch(schema: string, shard: number): Promise<number> {
   return Number(row?.["epoch"]);
 }
 
-const replicated = (log: ShardLog, epoch: number, patienceMs?: number): ReplicatedKeyValueStore =>
+const replicated = (
+  log: ShardLog,
+  epoch: number,
+  patienceMs?: number,
+  inner = new MemoryKeyValueStore(),
+): ReplicatedKeyValueStore =>
   new ReplicatedKeyValueStore(
-    new MemoryKeyValueStore(),
+    inner,
     log,
     { shard: 0, epoch },
     {
@@ -181,6 +186,34 @@ describe("connections that break", () => {
     await store.batch([{ key: "c", value: bytes("c") as Buffer }]);
     expect(await loggedKeys(database.log)).toEqual(["a", "c"]);
     await store.close();
+  });
+});
+
+test("after a backup was restored, a node that has applied more is refused, also when the log is as long again", async () => {
+  const schema = newSchema();
+  const { membership, log } = await openDatabase({ schema });
+  /** Takes the shard over a store, appends an entry, and gives the shard up. */
+  const serve = async (node: string, inner: MemoryKeyValueStore): Promise<void> => {
+    const epoch = (await membership.take(node, 0)) as number;
+    const store = replicated(log, epoch, undefined, inner);
+    try {
+      await store.open();
+      await store.batch([{ key: node, value: Buffer.from(node) }]);
+    } finally {
+      await store.close();
+      await membership.give(node, { shard: 0, epoch });
+    }
+  };
+  const newer = new MemoryKeyValueStore();
+  await administer(`CREATE TABLE ${schema}.backup AS SELECT * FROM ${schema}.shards`);
+  await serve("before", newer);
+  await administer(`
+    DELETE FROM ${schema}.log;
+    UPDATE ${schema}.shards AS s SET epoch = b.epoch FROM ${schema}.backup AS b WHERE s.shard = b.shard`);
+  await serve("after", new MemoryKeyValueStore());
+  await expect(serve("before", newer)).rejects.toMatchObject({
+    code: "journal.damaged",
+    message: expect.stringContaining("has lost entries"),
   });
 });
 
