@@ -133,10 +133,7 @@ export function createMachineGraph(
     if (result === undefined) ctx.signal.throwIfAborted();
     // Another actor has ended first, or the machine can take an event.
     if (result === undefined) return undefined;
-    const stored: ActorResult =
-      "error" in result
-        ? { error: toStoredThrown(result.error) }
-        : { output: toStorableWithErrors(result.output ?? null, `the output of ${work.at.join(".")}`) };
+    const stored = toStoredResult(result, work);
     return { [EVENTS_KEY]: [{ actor: work.at, start: work.start, result: stored }] };
   };
   const definition = defineGraph({
@@ -252,6 +249,15 @@ export function createMachineGraph(
 /** The input of an actor's node. `version`: the version of the machine that has started the actor. */
 interface Sent extends StartedPromiseActor {
   readonly version: string | null;
+}
+
+/** @throws ServiceError `value.unstorable` if the actor's output cannot be stored */
+function toStoredResult(result: ActorResult, { at }: StartedPromiseActor): ActorResult {
+  if ("error" in result) return { error: toStoredThrown(result.error) };
+  const output = toStorableWithErrors(result.output ?? null, `the output of ${at.join(".")}`);
+  return hasActorReference(output)
+    ? { error: toStoredThrown(new TypeError(`The output ${REFERENCE_FAULT.value}`)) }
+    : { output };
 }
 
 const keyOf = ({ at, start }: Pick<StartedPromiseActor, "at" | "start">) => `${start}:${at.join(".")}`;

@@ -3,7 +3,7 @@ import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { isPlain } from "../model/memory-size.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
-import { copyOfSnapshot, hasActorReference, REFERENCE_FAULT } from "./actor-references.ts";
+import { copyOfSnapshot } from "./actor-references.ts";
 import { withForeignReferences } from "./foreign-references.ts";
 import { MachineInterpreter, promiseInput, RootActorFactory } from "./machine-interpreter.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
@@ -97,14 +97,7 @@ export function createXState5Driver(
       const actor = xstate.createActor(logicOf(above, src), { id: at.at(-1), input });
       const result = new Promise<ActorResult>((resolve) => {
         actor.subscribe({
-          complete: () => {
-            const { output } = actor.getSnapshot();
-            resolve(
-              hasActorReference(output)
-                ? { error: new TypeError(`The output ${REFERENCE_FAULT.value}`) }
-                : { output },
-            );
-          },
+          complete: () => resolve({ output: actor.getSnapshot().output }),
           error: (error) => resolve({ error }),
         });
         actor.on("*", (event) => {
