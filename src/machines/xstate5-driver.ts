@@ -342,7 +342,8 @@ function persistedRest(machine: Machine, snapshot: Snapshot): JsonObject {
   // Only these two members need `getPersistedSnapshot`. It copies the whole snapshot several times, so it is called only if one of them is
   // not empty. References to actors in the context need no conversion here, because an actor has a method `toJSON`.
   if (hasMembers(historyValue) || hasMembers(children ?? {})) {
-    const full = machine.getPersistedSnapshot(snapshot);
+    // Without the context, because XState would search an Error in it without end if a member of it contains itself.
+    const full = machine.getPersistedSnapshot({ ...snapshot, context: {} });
     const rest = { status, output, error, historyValue: full.historyValue, children: full.children };
     return toStorableWithErrors(rest, "snapshot") as JsonObject;
   }

@@ -207,6 +207,35 @@ describe("an Error in the context", () => {
     });
   });
 
+  test("that contains itself is stored without that member, also beside a child", async () => {
+    const round: Record<string, unknown> = {};
+    round["self"] = round;
+    const child = createMachine({
+      on: {
+        FAIL: {
+          actions: assign(() => {
+            throw Object.assign(new Error("round"), { round, code: 1 });
+          }),
+        },
+      },
+    });
+    const machine = setup({ actors: { child } }).createMachine({
+      context: { error: null as unknown },
+      invoke: [
+        {
+          src: "child",
+          id: "failing",
+          onError: { actions: assign({ error: ({ event }) => event.error }) },
+        },
+        { src: "child", id: "other" },
+      ],
+      on: { FAIL: { actions: sendTo("failing", { type: "FAIL" }) } },
+    });
+    const { wait, send } = await serveMachine(machine);
+    await wait({ input: {} });
+    expect(await send("FAIL")).toMatchObject({ error: { name: "Error", message: "round", code: 1 } });
+  });
+
   test("next to what cannot be stored does not hide it", async () => {
     const machine = createMachine({ context: { error: new Error("a"), at: new Map() } });
     await expect((await serveMachine(machine)).wait({ input: {} })).rejects.toThrow(
