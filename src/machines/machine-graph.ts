@@ -135,10 +135,7 @@ export function createMachineGraph(
     if (result === undefined) ctx.signal.throwIfAborted();
     // Another actor has ended first, or the machine can take an event.
     if (result === undefined) return undefined;
-    const stored: ActorResult =
-      "error" in result
-        ? { error: toStoredThrown(result.error) }
-        : { output: toStorableWithErrors(result.output ?? null, `the output of ${actor.at.join(".")}`) };
+    const stored = toStoredResult(result, actor);
     return { [EVENTS_KEY]: [{ actor: actor.at, start: actor.start, result: stored }] };
   };
   const definition = defineGraph({
@@ -256,6 +253,15 @@ export function createMachineGraph(
 /** The input of the task that runs a promise actor. `version`: the version of the machine that has started the actor. */
 interface ActorTaskInput extends StartedPromiseActor {
   readonly version: string | null;
+}
+
+/** @throws ServiceError `value.unstorable` if the actor's output cannot be stored */
+function toStoredResult(result: ActorResult, { at }: StartedPromiseActor): ActorResult {
+  if ("error" in result) return { error: toStoredThrown(result.error) };
+  const output = toStorableWithErrors(result.output ?? null, `the output of ${at.join(".")}`);
+  return hasActorReference(output)
+    ? { error: toStoredThrown(new TypeError(`The output ${REFERENCE_FAULT.value}`)) }
+    : { output };
 }
 
 /** The key of a promise actor among those of its run. */

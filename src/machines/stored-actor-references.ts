@@ -11,7 +11,8 @@ const RESERVED = `a member "${REFERENCE_KEY}", which XState reserves for referen
 export const REFERENCE_FAULT = { value: `contains ${RESERVED}`, data: `contain ${RESERVED}` };
 
 /**
- * Whether data contain what XState would take for a reference to an actor, at any level. Data of clients and results of actors MUST NOT
+ * Whether JSON data contain what XState would take for a reference to an actor, at any level. A value with a cycle would be searched
+ * without end, so the result of a promise MUST be made storable before. Data of clients and results of actors MUST NOT
  * contain it: they would become an actor of the machine, or be lost. `isKnown` returns true for the ids of actors to which references are
  * allowed.
  */

@@ -1,4 +1,4 @@
-import { hasActorReference } from "./stored-actor-references.ts";
+import { hasActorReference, REFERENCE_KEY } from "./stored-actor-references.ts";
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, MAX_DEPTH, toStorable } from "../model/json.ts";
 
@@ -51,7 +51,14 @@ export function toStoredThrown(
 }
 
 /** Members of an Error that are no data of its own, or that are stored otherwise. */
-const UNLISTED: ReadonlySet<string> = new Set(["name", "message", "stack", "cause", "__proto__"]);
+const UNLISTED: ReadonlySet<string> = new Set([
+  "name",
+  "message",
+  "stack",
+  "cause",
+  "__proto__",
+  REFERENCE_KEY,
+]);
 
 function causeOf(error: Error, budget: Budget): Pick<StoredThrown, "cause"> {
   if (error.cause === undefined || budget.causes === 0) return {};
@@ -114,14 +121,22 @@ function errorAsObject({ error: name, message, members, cause, thrown }: StoredT
 }
 
 /** Whether a value is an Error, also one that another realm has made, such as the context of a test runner. */
-const isError = (value: unknown): value is Error =>
-  value instanceof Error || Object.prototype.toString.call(value) === "[object Error]";
+function isError(value: unknown): value is Error {
+  try {
+    return value instanceof Error || Object.prototype.toString.call(value) === "[object Error]";
+  } catch {
+    // A Proxy may throw here.
+    return false;
+  }
+}
 
 /** A copy for storage; undefined if the value cannot be stored, or cannot be read. */
 function storableOrUndefined(read: () => unknown): unknown {
   try {
     const value = read();
-    return value === undefined || hasActorReference(value) ? undefined : toStorable(value, "error");
+    if (value === undefined) return undefined;
+    const stored = toStorable(value, "error");
+    return hasActorReference(stored) ? undefined : stored;
   } catch {
     return undefined;
   }

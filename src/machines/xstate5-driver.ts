@@ -3,7 +3,7 @@ import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { isPlain } from "../model/memory-size.ts";
 import { kindOfActor, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
-import { copyOfSnapshot, hasActorReference, REFERENCE_FAULT } from "./stored-actor-references.ts";
+import { copyOfSnapshot } from "./stored-actor-references.ts";
 import { withNonChildReferences } from "./non-child-references.ts";
 import { MachineInterpreter, promiseInput, RootActorFactory } from "./machine-interpreter.ts";
 import type { DeclaredSchemas } from "./declared-schemas.ts";
@@ -97,14 +97,7 @@ export function createXState5Driver(
       const actor = xstate.createActor(logicOf(above, src), { id: at.at(-1), input });
       const result = new Promise<ActorResult>((resolve) => {
         actor.subscribe({
-          complete: () => {
-            const { output } = actor.getSnapshot();
-            resolve(
-              hasActorReference(output)
-                ? { error: new TypeError(`The output ${REFERENCE_FAULT.value}`) }
-                : { output },
-            );
-          },
+          complete: () => resolve({ output: actor.getSnapshot().output }),
           error: (error) => resolve({ error }),
         });
         actor.on("*", (event) => {
@@ -349,7 +342,8 @@ function persistedRest(machine: Machine, snapshot: Snapshot): JsonObject {
   // Only these two members need `getPersistedSnapshot`. It copies the whole snapshot several times, so it is called only if one of them is
   // not empty. References to actors in the context need no conversion here, because an actor has a method `toJSON`.
   if (hasMembers(historyValue) || hasMembers(children ?? {})) {
-    const full = machine.getPersistedSnapshot(snapshot);
+    // Without the context, because XState would search an Error in it without end if a member of it contains itself.
+    const full = machine.getPersistedSnapshot({ ...snapshot, context: {} });
     const rest = { status, output, error, historyValue: full.historyValue, children: full.children };
     return toStorableWithErrors(rest, "snapshot") as JsonObject;
   }

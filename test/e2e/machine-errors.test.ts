@@ -94,6 +94,34 @@ describe("the error of a promise actor", () => {
     expect(JSON.stringify(seen).match(/round/g)).toHaveLength(6);
   });
 
+  test("with a member that contains itself, such as the request of an HTTP client, is kept without it", async () => {
+    const request: Record<string, unknown> = { url: "/" };
+    request["response"] = { request };
+    const error = Object.assign(new Error("gone"), { status: 410, request });
+    expect(await seenOf(error)).toMatchObject({ message: "gone", members: { status: 410 } });
+    expect(await seenOf(request)).toMatchObject({ name: "Error" });
+  });
+
+  test("with a member that XState would take for a reference to an actor is kept without it", async () => {
+    const error = Object.assign(new Error("odd"), { xstate$$type: 1, id: "failing" });
+    expect(await seenOf(error)).toEqual({
+      name: "Error",
+      message: "odd",
+      members: { id: "failing" },
+    });
+    const reference = { toJSON: () => ({ xstate$$type: 1, id: "failing" }) };
+    const withReference = Object.assign(new Error("odd"), { reference, code: 1 });
+    expect(await seenOf(withReference)).toMatchObject({ message: "odd", members: { code: 1 } });
+  });
+
+  test("that throws wherever it is read is an Error", async () => {
+    const fail = () => {
+      throw new Error("unreadable");
+    };
+    const thrown = new Proxy({}, { get: fail, getPrototypeOf: fail, ownKeys: fail });
+    expect(await seenOf(thrown)).toMatchObject({ name: "Error" });
+  });
+
   test("that is neither an Error nor JSON becomes an Error", async () => {
     expect(await seenOf(new Map([[1, 2]]))).toMatchObject({ name: "Error", message: "{}" });
   });
@@ -177,6 +205,35 @@ describe("an Error in the context", () => {
     expect(await wait({ command: { resume: { type: "END" } } })).toMatchObject({
       __output__: { error: { name: "Error", message: "out" } },
     });
+  });
+
+  test("that contains itself is stored without that member, also beside a child", async () => {
+    const round: Record<string, unknown> = {};
+    round["self"] = round;
+    const child = createMachine({
+      on: {
+        FAIL: {
+          actions: assign(() => {
+            throw Object.assign(new Error("round"), { round, code: 1 });
+          }),
+        },
+      },
+    });
+    const machine = setup({ actors: { child } }).createMachine({
+      context: { error: null as unknown },
+      invoke: [
+        {
+          src: "child",
+          id: "failing",
+          onError: { actions: assign({ error: ({ event }) => event.error }) },
+        },
+        { src: "child", id: "other" },
+      ],
+      on: { FAIL: { actions: sendTo("failing", { type: "FAIL" }) } },
+    });
+    const { wait, send } = await serveMachine(machine);
+    await wait({ input: {} });
+    expect(await send("FAIL")).toMatchObject({ error: { name: "Error", message: "round", code: 1 } });
   });
 
   test("next to what cannot be stored does not hide it", async () => {

@@ -460,6 +460,45 @@ test("a Date in the context is text from the next step on, and what JSON does no
   await expect(other.wait({ input: {} })).rejects.toThrow("context.seen cannot be stored: it is a Set");
 });
 
+test("an output of a promise that contains itself fails the run, and one with a reference to an actor is the actor's error", async () => {
+  const round: Record<string, unknown> = {};
+  round["self"] = round;
+  const outputs: Record<string, unknown> = {
+    round,
+    reference: { toJSON: () => ({ xstate$$type: 1, id: "w" }) },
+  };
+  const machine = setup({
+    types: { input: {} as { readonly kind: string }, context: {} as { kind: string; message: string } },
+    actors: { work: fromPromise<unknown, string>(async ({ input }) => outputs[input]) },
+  }).createMachine({
+    context: ({ input }) => ({ kind: input.kind, message: "" }),
+    initial: "working",
+    states: {
+      working: {
+        invoke: {
+          id: "w",
+          src: "work",
+          input: ({ context }) => context.kind,
+          onDone: "done",
+          onError: {
+            target: "done",
+            actions: assign({ message: ({ event }) => (event.error as Error).message }),
+          },
+        },
+      },
+      done: { on: { GO: {} } },
+    },
+  });
+  const { wait } = await serveMachine(machine);
+  await expect(wait({ input: { kind: "round" } })).rejects.toThrow(
+    /the output of w\.\S+ cannot be stored: it contains itself/,
+  );
+  expect(await wait({ input: { kind: "reference" } })).toMatchObject({
+    __state__: "done",
+    message: expect.stringContaining('contains a member "xstate$$type"'),
+  });
+});
+
 describe("an actor with the id __proto__", () => {
   const child = createMachine({});
 
