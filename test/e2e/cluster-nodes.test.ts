@@ -665,6 +665,18 @@ test("while the database is gone nothing is acknowledged; when it is back, runs 
   expect(states.map((of) => of.map(({ status: end }) => end))).toEqual(runs.map(() => ["success"]));
 });
 
+test("a node that is stopped while the database is gone ends as usual, and says that its leases end by themselves", async () => {
+  const node = await start("a", { schema: "left" });
+  await postgres.stop();
+  try {
+    expect(await node.stop("SIGTERM")).toBe(0);
+  } finally {
+    await postgres.start();
+  }
+  expect(node.output).toContain("its leases end by themselves");
+  expect(node.output).not.toContain("the shutdown failed");
+});
+
 test("what does not fit together is refused with the reason", async () => {
   const schema = "refused";
   const node = await start("a", { schema });
