@@ -734,6 +734,18 @@ test("a node that no other node could reach is refused, and an address that is n
   expect(refused("b", { schema }, "--cluster", url)).toContain("%23 for #");
 });
 
+test("a node that is stopped while the database is gone ends as usual, and says that its leases end by themselves", async () => {
+  const node = await start("a", { schema: "left" });
+  await postgres.stop();
+  try {
+    expect(await node.stop("SIGTERM")).toBe(0);
+  } finally {
+    await postgres.start();
+  }
+  expect(node.output).toContain("its leases end by themselves");
+  expect(node.output).not.toContain("the shutdown failed");
+});
+
 test("what does not fit together is refused with the reason", async () => {
   const schema = "refused";
   const node = await start("a", { schema });
