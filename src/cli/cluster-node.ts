@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { checkClusterSecret, deriveClusterKeys } from "../access/cluster-keys.ts";
+import { isLoopback } from "../access/hosts.ts";
 import {
   canAnotherNodeTakeShards,
   canTakeShards,
@@ -110,6 +111,23 @@ async function checkClusterHost(host: string): Promise<void> {
     throw new ServiceError("config.invalid", `${host} is no address of this machine: ${reason}. ${name}`, {
       cause,
     });
+  }
+}
+
+/**
+ * Checks that either all nodes are reached at loopback addresses, or none. Otherwise, a node on another machine would take shards that the
+ * other nodes cannot reach.
+ * @throws ServiceError `config.invalid`
+ */
+function checkReachableHosts(nodes: readonly ClusterNode[], host: string): void {
+  for (const { id, address } of nodes) {
+    const { host: other } = parseClusterNodeInfo(address);
+    if (isLoopback(other) === isLoopback(host)) continue;
+    throw new ServiceError(
+      "config.invalid",
+      `The node ${nodeNameOf(id)} of this cluster is reached at ${other}, and this one at ${host}: an address of loopback is reached only ` +
+        "from the same machine. Name for each node the host at which the others reach it: HEDDLE_CLUSTER_HOST",
+    );
   }
 }
 
@@ -240,6 +258,7 @@ export class ClusterNodeProcesses {
       const keys = deriveClusterKeys(cluster.secret, database.id);
       const { nodes } = await database.membership.view();
       checkSameSecret(nodes, keys.check);
+      checkReachableHosts(nodes, cluster.host ?? options.host);
       options.checkData(database.id);
       return new ClusterNodeProcesses(database, options, keys);
     } catch (error) {

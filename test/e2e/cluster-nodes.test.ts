@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { Agent, get as getOverHttp, type IncomingMessage, request } from "node:http";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client } from "@langchain/langgraph-sdk";
@@ -727,8 +728,8 @@ test("two nodes of one name are told so, and a node that was killed and started 
 test("a node that no other node could reach is refused, and an address that is no URL gets a hint", () => {
   const schema = "unreachable";
   // An address for documentation, which no machine has.
-  const env = { HEDDLE_CLUSTER_HOST: "192.0.2.1" };
-  expect(refused("b", { schema, env })).toContain("192.0.2.1 is no address of this machine");
+  const env = { HEDDLE_CLUSTER_HOST: "203.0.113.9" };
+  expect(refused("b", { schema, env })).toContain("203.0.113.9 is no address of this machine");
   expect(status(schema).stderr).toContain("no cluster in the schema unreachable");
   const url = "postgres://user:p#w@127.0.0.1/heddle";
   expect(refused("b", { schema }, "--cluster", url)).toContain("%23 for #");
@@ -765,6 +766,14 @@ test("what does not fit together is refused with the reason", async () => {
   );
   mkdirSync(join(home.data("single"), "level"), { recursive: true });
   expect(refused("b", { schema: "empty", data: "single" })).toContain("of a server without a cluster");
+  const outside = Object.values(networkInterfaces()).flatMap((addresses) =>
+    (addresses ?? []).filter(({ internal, family }) => !internal && family === "IPv4"),
+  );
+  for (const { address } of outside.slice(0, 1)) {
+    expect(refused("b", { schema, env: { HEDDLE_CLUSTER_HOST: address } })).toContain(
+      `The node a of this cluster is reached at 127.0.0.1, and this one at ${address}`,
+    );
+  }
   expect(status("empty").stderr).toContain("no cluster in the schema empty");
   expect(refused("b", { schema }, "--cluster", urlOf(1))).toContain(
     "PostgreSQL at 127.0.0.1:1 cannot be reached",
