@@ -61,7 +61,8 @@ export type Effect =
   /** Cancel the timers that an actor has set with this id. */
   | { readonly kind: "cancel"; readonly from: Address; readonly id: string }
   /**
-   * Note that a child machine has begun (`begins`), has processed events, or was stopped. `read` returns its state at the end of the step.
+   * Note that a child machine has begun (`begins`), has processed events, or was stopped. `read` returns its state at the end of the step,
+   * and throws if that cannot be stored. `hasEnded`: at the end of the step the child is done, stopped, or has failed.
    */
   | {
       readonly kind: "child";
@@ -69,6 +70,7 @@ export type Effect =
       readonly src: string;
       readonly begins: boolean;
       read(): ChildState;
+      hasEnded(): boolean;
     }
   /** Emit an event to the clients of the run. `from`: the actor that emits it. */
   | { readonly kind: "emit"; readonly from: Address; readonly event: unknown }

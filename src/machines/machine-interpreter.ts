@@ -331,7 +331,8 @@ export class MachineInterpreter {
       return toStorableWithErrors(state, "snapshot") as unknown as ChildState;
     };
     const begins = !step.isRestored;
-    this.effects.push({ kind: "child", at: addressOf(actor), src: String(src), begins, read });
+    const hasEnded = () => this.#statusOf(actor).status !== "active";
+    this.effects.push({ kind: "child", at: addressOf(actor), src: String(src), begins, read, hasEnded });
   }
 
   #statusOf(actor: XStateActor): ChildMachineStatus {

@@ -53,7 +53,11 @@ function resultOrError(macrostep: () => MacrostepResult): PrecomputedMacrostep {
   }
 }
 
-/** Computes a macrostep. @throws the machine's error, or an error that names the part of the new state, or of an emitted event, that cannot be stored */
+/**
+ * Computes a macrostep.
+ * @throws the machine's error, or an error that names the part of the new state, of an emitted event, or of a child's last state that
+ * cannot be stored
+ */
 export function computeMacrostep(driver: MachineDriver, step: ReplayableMacrostep): MacrostepResult {
   // Stored values are never `undefined`, so the input of a machine that began without an input is null here.
   const made =
@@ -63,6 +67,10 @@ export function computeMacrostep(driver: MachineDriver, step: ReplayableMacroste
     throw new TypeError(
       `The context has a key ${reserved}, which Heddle keeps for itself: name it otherwise`,
     );
-  for (const effect of made.effects) if (effect.kind === "emit") toStorableWithErrors(effect.event, "emit");
+  for (const effect of made.effects) {
+    if (effect.kind === "emit") toStorableWithErrors(effect.event, "emit");
+    // The snapshot does not contain children that have ended, but their last state is stored for their namespace.
+    if (effect.kind === "child" && effect.hasEnded()) effect.read();
+  }
   return made;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { assign, createMachine, fromPromise, raise, sendTo, setup } from "xstate";
+import { assign, createMachine, fromPromise, raise, sendParent, sendTo, setup } from "xstate";
 import { lines } from "./support/clients.ts";
 import { heldCalls } from "./support/latches.ts";
 import { serve } from "./support/server.ts";
@@ -71,6 +71,33 @@ describe("an event whose transition throws", () => {
     time.advance(MINUTE);
     await expect.poll(async () => (await values())["__state__"]).toBe("late");
     expect(await wait({ command: { resume: { type: "INC" } } })).toMatchObject({ n: 2 });
+  });
+
+  test.each([
+    ["is done", { target: "end", actions: assign({ n: () => new Map() }) }],
+    ["is stopped", { actions: [assign({ n: () => new Map() }), sendParent({ type: "LEAVE" })] }],
+  ])("because the last state of a child that %s cannot be stored is dropped", async (_, BAD) => {
+    const child = createMachine({
+      context: { n: 0 },
+      initial: "on",
+      states: { on: { on: { BAD } as never }, end: { type: "final" } },
+    });
+    const machine = setup({ actors: { child } }).createMachine({
+      context: { n: 0 },
+      initial: "with",
+      on: { ...counting, BAD: { actions: sendTo("child", { type: "BAD" }) } } as never,
+      states: {
+        with: { invoke: { src: "child", id: "child", onDone: "without" }, on: { LEAVE: "without" } },
+        without: {},
+      },
+    });
+    const { wait, take, status, values } = await serving(machine);
+    await wait({ input: {} });
+    const ended = await take({ type: "BAD" });
+    expect(ended.status).toBe("error");
+    expect(ended.told).toMatch(/context.n cannot be stored: it is a Map/);
+    expect([await status(), await values()]).toMatchObject(["interrupted", { n: 0, __state__: "with" }]);
+    expect(await take({ type: "INC" })).toMatchObject({ status: "success" });
   });
 
   test("computes the transition of an event that does not throw once", async () => {

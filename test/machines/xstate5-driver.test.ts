@@ -134,7 +134,14 @@ describe("a promise actor that assign spawns", () => {
     const driver = driverOf(outer);
     const begun = driver.begin(undefined);
     const at = ["i", "w"];
-    const child = { kind: "child", at: ["i"], src: "inner", begins: true, read: expect.any(Function) };
+    const child = {
+      kind: "child",
+      at: ["i"],
+      src: "inner",
+      begins: true,
+      read: expect.any(Function),
+      hasEnded: expect.any(Function),
+    };
     expect(begun.effects).toEqual([child, { kind: "start", at, owner: ["inner"], src: "work", input: 5 }]);
     const ended = driver.take(stored(begun.snapshot), { to: at, result: { output: 2 } });
     expect(ended.snapshot.value).toBe("off");
