@@ -100,3 +100,7 @@ export async function readAll<T>(entries: AsyncIterable<T>): Promise<readonly T[
 export const ascending = <T extends string | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
 
 export const sumOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
+
+export async function* iterate<T>(entries: Iterable<T>): AsyncGenerator<T> {
+  yield* entries;
+}

@@ -63,9 +63,7 @@ export async function searchThreads(
 ): Promise<ThreadSearchPage> {
   const selection = selected(reading, tenant, search);
   const found = await catalog.searchThreads(tenant, { ...selection, limit, offset, sort_by, sort_order });
-  // States may be large, so they are read only if the response contains them.
-  const isExtracted = extract !== undefined && [...extract.values()].some(([first]) => first === "values");
-  const withValues = isExtracted || select === undefined || select.length === 0 || select.includes("values");
+  const withValues = showsStates({ select, extract });
   async function* shown() {
     for (const record of found.threads) {
       const thread = await reading.show(tenant, record, withValues);
@@ -74,6 +72,18 @@ export async function searchThreads(
     }
   }
   return { threads: shown(), total: found.total, next: found.more ? offset + limit : undefined };
+}
+
+/** Whether the response to a search contains the states of threads. States may be large, so otherwise they are not read. */
+export function showsStates({
+  select,
+  extract,
+}: {
+  readonly select?: ThreadSearchQuery["select"] | undefined;
+  readonly extract?: ThreadSearchQuery["extract"] | undefined;
+}): boolean {
+  const isExtracted = extract !== undefined && [...extract.values()].some(([first]) => first === "values");
+  return isExtracted || select === undefined || select.length === 0 || select.includes("values");
 }
 
 export function countThreads(

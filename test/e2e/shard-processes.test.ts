@@ -611,6 +611,44 @@ test("a user's runs without a thread are in the shard that their idempotency key
   }
 });
 
+test("list the states of many threads without having all of them in memory", async () => {
+  const THREADS = 120;
+  const name = "x".repeat(2_000_000);
+  const server = await start(home.data("many-states"));
+  const client = connect(server);
+  for (let i = 0; i < THREADS; i += 4)
+    // oxlint-disable-next-line no-await-in-loop -- few at a time, so that the requests do not take much memory
+    await Promise.all(
+      [0, 1, 0, 1].map(async (shard) => {
+        const { thread_id } = await client.threads.create({ threadId: idIn(shard), graphId: "where" });
+        await client.threads.updateState(thread_id, { values: { name }, asNode: "tell" });
+      }),
+    );
+  const before = await peaksOf(server);
+  const response = await fetch(`${server.url}/threads/search`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ limit: 1000 }),
+  });
+  let bytes = 0;
+  for await (const piece of response.body as ReadableStream<Uint8Array>) bytes += piece.length;
+  expect(bytes).toBeGreaterThan(THREADS * name.length);
+  const after = await peaksOf(server);
+  const grown = after.map((peak, shard) => peak - (before[shard] ?? 0));
+  expect(Math.max(...grown)).toBeLessThan(0.8 * bytes);
+}, 60_000);
+
+/** The largest amount of memory, in bytes, that each process of a server has used so far. */
+async function peaksOf({ url }: Running): Promise<number[]> {
+  const { heddle: found } = (await (await fetch(`${url}/info`)).json()) as {
+    heddle: { shards: { pid: number }[] };
+  };
+  return found.shards.map(({ pid }) => {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+  });
+}
+
 test("a process that is killed is started again; nothing acknowledged is lost, and runs go on", async () => {
   const server = await start(home.data("killed"));
   const client = connect(server);
