@@ -306,7 +306,7 @@ test.each([
  * Reads a socket that connects again with the last event that it has, as the dashboard does, until it has shown the end, or is closed
  * because there are no more events. `codes`: the close codes of its connections.
  */
-async function followed(address: string, isEnd: (frame: Frame) => boolean) {
+async function followed(address: string, isEnd: (frame: Frame) => boolean, onFrames?: () => void) {
   const codes: number[] = [];
   const frames: Frame[] = [];
   for (;;) {
@@ -314,7 +314,12 @@ async function followed(address: string, isEnd: (frame: Frame) => boolean) {
     // oxlint-disable-next-line no-await-in-loop -- one connection after the other
     const socket = await dial(`${address}&last_event_id=${last}`);
     // oxlint-disable-next-line no-await-in-loop -- as above
-    await socket.until((so) => so.frames.some(isEnd)).catch(() => undefined);
+    await socket
+      .until((so) => {
+        if (so.frames.length > 0) onFrames?.();
+        return so.frames.some(isEnd);
+      })
+      .catch(() => undefined);
     frames.push(...socket.frames);
     if (frames.some(isEnd)) return { frames, codes };
     // oxlint-disable-next-line no-await-in-loop -- as above
@@ -357,8 +362,14 @@ test.each([
       followed(`${url}/threads/${ids[i]}/runs/${run}/stream?stream_mode=updates`, () => false),
     );
     const isLast = ({ data }: Frame) => JSON.stringify(data).includes(`[${STEPS}]`);
-    const threads = ids.map((id) => followed(`${url}/threads/${id}/stream?stream_mode=updates`, isLast));
-    await setTimeout(150);
+    // The node ends once each of these sockets has got an event. A socket that is opened later would not be closed.
+    const begun: Promise<void>[] = [];
+    const threads = ids.map((id) => {
+      let begin: () => void = () => undefined;
+      begun.push(new Promise((resolve) => (begin = resolve)));
+      return followed(`${url}/threads/${id}/stream?stream_mode=updates`, isLast, begin);
+    });
+    await Promise.all(begun);
     await a.stop(signal);
     expect((await Promise.all(first)).map(protocolStepsIn)).toEqual(ids.map(() => counted));
     // On the sockets that were opened before the move.
