@@ -85,6 +85,13 @@ type NodeChild = ShardChild & { peer?: PeerAddress; isReleased?: boolean };
 const HAND_OVER_MS = 15_000;
 /** The longest time that the stop of a node takes, in milliseconds. Then the node ends, even if some of its processes have not ended. */
 const STOP_MS = 25_000;
+/**
+ * When a process that has never been ready ends, and its next start would follow after this delay in milliseconds or a longer one, its shard
+ * is given up: that is the fifth start in about ten seconds.
+ */
+const LAST_START_DELAY_MS = 4_000;
+/** Milliseconds for which a node does not take a shard again whose process it could not start. */
+const UNABLE_MS = 60_000;
 /** Milliseconds between two checks whether all shards are handed over. */
 const HAND_OVER_LOOK_MS = 20;
 
@@ -414,7 +421,16 @@ export class ClusterNodeProcesses {
       this.#children.delete(shard);
       if (!this.#isOpen || this.#isStopping || child.isReleased === true) return;
       this.#logger.error("the process of a shard ended", { shard, code, signal });
-      this.#serveAgain(shard, restartDelayAfterEnd(readyAt, delay));
+      if (readyAt === undefined && delay >= LAST_START_DELAY_MS && this.#hasOthers) this.#giveUp(shard);
+      else this.#serveAgain(shard, restartDelayAfterEnd(readyAt, delay));
+    });
+  }
+
+  /** Gives up a shard whose process cannot be started on this node, so that another node serves it. */
+  #giveUp(shard: number): void {
+    this.#logger.error("a shard cannot be served by this node, and is given up", { shard });
+    this.#leases.give(shard, UNABLE_MS).catch((cause: unknown) => {
+      this.#logger.warn("a shard could not be given up: its lease ends by itself", { shard, cause });
     });
   }
 

@@ -50,7 +50,7 @@ export class PeerRetry {
     const now = this.#clock.mono();
     this.#since ??= now;
     if (now - this.#since >= MAX_PEER_RETRY_MS) {
-      const message = "The process that has this data does not answer; it is being started again";
+      const message = "The process that has this data does not answer; try again soon";
       throw new ServiceError("storage.unavailable", message, { cause });
     }
     await new Promise<void>((resolve) => this.#scheduler.after(RETRY_PAUSE_MS, resolve, true));

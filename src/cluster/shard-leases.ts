@@ -57,11 +57,8 @@ export interface ShardLeasesDeps {
 export class ShardLeases {
   readonly #deps: ShardLeasesDeps;
   readonly #owned = new Map<number, ShardLease>();
-  /**
-   * When each shard was lost or given up, in milliseconds of the monotonic clock. For the length of a lease after that, the node does not
-   * take the shard again.
-   */
-  readonly #lostAt = new Map<number, number>();
+  /** Until when the node takes no shard that it has lost or given up, by shard, in milliseconds of the monotonic clock. */
+  readonly #notBefore = new Map<number, number>();
   /** Since when each free shard has had no owner, in milliseconds of the monotonic clock. */
   readonly #freeSince = new Map<number, number>();
   /** Since when each node has been a member without a gap, by node id, in milliseconds of the monotonic clock. */
@@ -127,10 +124,13 @@ export class ShardLeases {
     return [...this.#owned.keys()];
   }
 
-  /** Gives up a shard, so that another node can take it at once. */
-  async give(shard: number): Promise<void> {
+  /**
+   * Gives up a shard, so that another node can take it at once.
+   * @param awayMs milliseconds for which this node does not take the shard again. Default: the length of a lease
+   */
+  async give(shard: number, awayMs?: number): Promise<void> {
     const lease = this.#owned.get(shard);
-    this.#forget(shard);
+    this.#forget(shard, awayMs);
     if (lease !== undefined) await this.#deps.membership.give(this.#deps.node().id, lease);
   }
 
@@ -246,7 +246,7 @@ export class ShardLeases {
     const since = clock.mono() - leaseMs;
     for (let shard = 0; shard < shards && !this.#isDraining && !this.#isStopping; shard++) {
       if (this.#owned.has(shard) || owners.some((one) => one.shard === shard)) continue;
-      if ((this.#lostAt.get(shard) ?? -Infinity) > since) continue;
+      if ((this.#notBefore.get(shard) ?? -Infinity) > clock.mono()) continue;
       const isAbandoned = (this.#freeSince.get(shard) ?? Infinity) <= since;
       if (!isAbandoned && preferredOwner(shard, able)?.id !== id) continue;
       // oxlint-disable-next-line no-await-in-loop -- one shard at a time, so that a node that starts at the same moment gets some of them
@@ -259,8 +259,8 @@ export class ShardLeases {
     return taken;
   }
 
-  #forget(shard: number): void {
+  #forget(shard: number, awayMs = this.#deps.leaseMs): void {
     this.#owned.delete(shard);
-    this.#lostAt.set(shard, this.#deps.clock.mono());
+    this.#notBefore.set(shard, this.#deps.clock.mono() + awayMs);
   }
 }

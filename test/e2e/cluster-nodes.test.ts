@@ -1,7 +1,7 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, get as getOverHttp, type IncomingMessage, request } from "node:http";
 import { networkInterfaces } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client } from "@langchain/langgraph-sdk";
 import { Client as PostgresClient } from "pg";
@@ -542,7 +542,7 @@ test("a node that was paused and taken over writes nothing any more, and forward
 });
 
 /** The answer to a request that has waited ten seconds for its shard. On a slow machine, a process can take longer to start. */
-const WAITED = "does not answer; it is being started again";
+const WAITED = "does not answer; try again soon";
 
 /** Creates runs one after the other, in all shards, without repeating a request, until it is stopped. Any other failure is thrown by `stop`. */
 function load(url: string) {
@@ -721,6 +721,26 @@ test("while the database is gone no process of a node is ready, also one that on
     await postgres.start();
   }
   await expectAll(200);
+});
+
+test("a shard whose process cannot be started on its node is given up, and another node serves it", async () => {
+  const schema = "unable";
+  const a = await start("a", { schema });
+  const ids = idsOf(2);
+  const runs = await createRuns(connect(a), ids);
+  await joined(connect(a), runs);
+  await (await start("b", { schema })).stop();
+  // Where node b has its copy of shard 0, or would make it, it has a file.
+  const level = join(home.data("unable-b"), "shards", "0", "level");
+  rmSync(level, { recursive: true, force: true });
+  mkdirSync(dirname(level), { recursive: true });
+  writeFileSync(level, "");
+  const b = await start("b", { schema });
+  await a.stop("SIGKILL");
+  await b.printed("the process of a shard could not be started");
+  await start("a", { schema });
+  await b.printed("a shard cannot be served by this node, and is given up");
+  expect(await joined(connect(b), runs)).toEqual(runs.map(() => ({ log: counted })));
 });
 
 test("two nodes of one name are told so, and a node that was killed and started again is not", async () => {
