@@ -11,6 +11,12 @@ import {
 import { type MachineVersions, versionOfState } from "./machine-versions.ts";
 
 /**
+ * The most events and results that may wait in a state after a client has written some there. The machine takes all of them in one step,
+ * and nothing else goes on in the process meanwhile.
+ */
+const MAX_WRITTEN_EVENTS = 1_000;
+
+/**
  * The fault of a client's write to the state; undefined if there is none. {@link EVENTS_KEY} and {@link STATE_KEY} are checked, because
  * the machine could not continue from a wrong value there, and references to actors, which must be those of the state. `values` returns the
  * state with the write.
@@ -23,6 +29,11 @@ export function writeFault(versions: MachineVersions, write: JsonObject, values:
       message:
         "must be a list of { event }, of { timer }, or of { actor, start, result } with the output or the error of an actor",
     };
+  if (events !== undefined && events.length > 0) {
+    const all = values()[EVENTS_KEY];
+    if (Array.isArray(all) && all.length > MAX_WRITTEN_EVENTS)
+      return { key: EVENTS_KEY, message: `must hold at most ${MAX_WRITTEN_EVENTS} events in all` };
+  }
   for (const key of Object.keys(write)) {
     // A state that is copied back as it was has references of child machines to their own actors here.
     if (key === SNAPSHOT_KEY) continue;

@@ -96,6 +96,23 @@ describe("an update of a machine's state", () => {
     expect(await values()).toMatchObject({ __state__: "reviewing", amount: 2 });
   });
 
+  test("refuses more than 1,000 __events__, also of several updates together", async () => {
+    const { edit, goOn, values } = await waiting();
+    const added = (count: number) =>
+      edit({ values: { __events__: Array.from({ length: count }, () => ({ event: { type: "ADD" } })) } });
+    const refusal = {
+      status: 422,
+      body: { detail: expect.stringMatching(/^values\.__events__ must hold at most 1000/) },
+    };
+    expect(await added(1_001)).toMatchObject(refusal);
+    expect(await added(400)).toMatchObject({ status: 200 });
+    expect(await added(600)).toMatchObject({ status: 200 });
+    expect(await added(1)).toMatchObject(refusal);
+    await goOn({ input: null });
+    expect(await values()).toMatchObject({ __state__: "reviewing", amount: 1_001 });
+    expect(await added(1)).toMatchObject({ status: 200 });
+  });
+
   test("by the command of a run is checked alike", async () => {
     const { url, thread, values } = await waiting();
     for (const update of [{ __state__: "nowhere" }, { __events__: [5] }]) {
