@@ -8,7 +8,7 @@ import {
   withCauses,
 } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { AuthenticatedClient, Peers } from "../ports/peers.ts";
+import { type AuthenticatedClient, Cancellation, type Peers } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ShardMetrics } from "../ports/shard-metrics.ts";
 import type { StoreItems } from "../ports/store-items.ts";
@@ -185,9 +185,9 @@ function callPeer(deps: CallDeps, shard: number, client: AuthenticatedClient, ca
     headers: clientHeaders(client),
     body: packCall(call),
   };
-  const ask = async (signal: AbortSignal): Promise<unknown> => {
-    const response = await deps.peers.request(shard, request, signal);
-    const bytes = await readAllBytes(response);
+  const ask = async (cancellation?: Cancellation): Promise<unknown> => {
+    const response = await deps.peers.request(shard, request, cancellation);
+    const bytes = response.whole ?? (await readAllBytes(response));
     if (response.status !== 200 && response.status !== 503)
       throw new Error(`a process of this server failed: ${String(bytes)}`);
     const outcome = unpackCall(bytes) as Outcome;
@@ -196,15 +196,15 @@ function callPeer(deps: CallDeps, shard: number, client: AuthenticatedClient, ca
     throw new ServiceError(code, message, { fields, cause, ...(refusal && { response: refusal }) });
   };
   if (call.part === "metrics") return askOnce(deps.scheduler, ask);
-  return callWithRetry(deps, !ONCE.has(`${call.part}.${call.name}`), () => ask(new AbortController().signal));
+  return callWithRetry(deps, !ONCE.has(`${call.part}.${call.name}`), () => ask());
 }
 
 /** Calls a process once. Rejects after {@link METRICS_TIMEOUT_MS}. */
-async function askOnce<T>(scheduler: Scheduler, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const timeout = new AbortController();
-  const cancel = scheduler.after(METRICS_TIMEOUT_MS, () => timeout.abort());
+async function askOnce<T>(scheduler: Scheduler, ask: (cancellation: Cancellation) => Promise<T>): Promise<T> {
+  const timeout = new Cancellation();
+  const cancel = scheduler.after(METRICS_TIMEOUT_MS, () => timeout.cancel());
   try {
-    return await ask(timeout.signal);
+    return await ask(timeout);
   } finally {
     cancel();
   }
