@@ -40,24 +40,26 @@ export class PeerLink {
   #lastId = 0;
   #pings: { readonly resolve: () => void; readonly reject: (cause: unknown) => void }[] = [];
   #cause: unknown;
-  #isClosed = false;
+  /** True once the process accepts no further request over this connection. */
+  #isEnding = false;
 
   constructor(socket: Duplex, first: Buffer, deps: Deps) {
     this.#deps = deps;
     this.#socket = socket;
     // The requests of one turn of the event loop are sent together.
     this.#writer = new FrameWriter(socket, (send) => deps.scheduler.soon(send));
+    // Without a listener, these bytes are not read before the caller has the link.
+    if (first.length > 0) socket.unshift(first);
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("error", (cause) => (this.#cause ??= cause));
     socket.on("end", () => socket.end());
     socket.on("close", () => this.#close());
     this.#unrefIfIdle();
-    if (first.length > 0) this.#receive(first);
   }
 
   /** Sends a request. @throws PeerLost if the process does not answer */
   request(request: PeerRequest, cancellation?: Cancellation): Promise<PeerResponse> {
-    if (this.#isClosed || cancellation?.isCancelled === true)
+    if (this.#isEnding || cancellation?.isCancelled === true)
       return Promise.reject(new PeerLost(false, this.#cause, this.#deps.isUnresponsive()));
     const { method, path, headers, body } = request;
     const id = ++this.#lastId;
@@ -84,7 +86,7 @@ export class PeerLink {
   /** Resolves when the process has answered. */
   ping(): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.#isClosed) return reject(new PeerLost(false, this.#cause));
+      if (this.#isEnding) return reject(new PeerLost(false, this.#cause));
       this.#pings.push({ resolve, reject });
       this.#socket.ref?.();
       this.#writer.write({ type: FRAME.ping, id: 0 });
@@ -107,6 +109,7 @@ export class PeerLink {
       return this.#unrefIfIdle();
     }
     if (type === FRAME.goAway) {
+      this.#isEnding = true;
       this.#deps.onEnd();
       for (const [later, exchange] of this.#exchanges) if (later > id) exchange.lose(false);
       return;
@@ -126,7 +129,7 @@ export class PeerLink {
   }
 
   #close(): void {
-    this.#isClosed = true;
+    this.#isEnding = true;
     this.#deps.onEnd();
     for (const exchange of this.#exchanges.values()) exchange.lose(true);
     for (const { reject } of this.#pings.splice(0)) reject(new PeerLost(true, this.#cause));

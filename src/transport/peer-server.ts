@@ -16,8 +16,9 @@ export interface PeerServer {
   readonly address: PeerAddress;
   startDraining(): void;
   /**
-   * Closes the server. Waits up to {@link GRACE_MS} for the responses to requests that have been read. A request that arrives afterwards on
-   * an idle connection gets the status {@link MISDIRECTED_STATUS}, which tells its sender that the request was not carried out.
+   * Closes the server. Waits up to {@link GRACE_MS} for the responses to requests that have been read. The sender of a request that arrives
+   * afterwards learns that it was not carried out: a connection with many requests names the last one that was read, and on any other idle
+   * connection, the request gets the status {@link MISDIRECTED_STATUS}.
    */
   close(): Promise<void>;
 }

@@ -36,13 +36,13 @@ export class PeerSession {
     // Responses are sent in the turn of the event loop in which they are made: in the next one, a node may block the process, and its run
     // would not be acknowledged before the node ends.
     this.#writer = new FrameWriter(socket, (send) => void Promise.resolve().then(send));
+    if (first.length > 0) socket.unshift(first);
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("error", () => undefined);
     socket.on("end", () => socket.end());
     socket.on("close", () => {
       for (const exchange of this.#exchanges.values()) exchange.abort();
     });
-    if (first.length > 0) this.#receive(first);
   }
 
   /** Accepts no more requests, and ends the connection when those that have been accepted are answered. */

@@ -16,6 +16,7 @@ import {
 } from "../../src/ports/peers.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import type { Handlers } from "../../src/ports/transport.ts";
+import { FRAME, PEER_PROTOCOL } from "../../src/transport/peer-frames.ts";
 import { openPeerServer, type PeerServer } from "../../src/transport/peer-server.ts";
 import { createNodePeers } from "../../src/transport/peer-connections.ts";
 
@@ -288,6 +289,27 @@ test("a request that takes long at a process that responds is answered", async (
   await expect.poll(fired).toBeGreaterThan(10);
   send();
   expect(await textOf(await answer)).toBe("later");
+});
+
+test("a process that accepts no request as soon as it is connected has carried none out, and its sender knows", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "heddle-peers-"));
+  const path = join(directory, "1");
+  const goAway = Buffer.alloc(9);
+  goAway.writeUInt8(FRAME.goAway, 4);
+  const server = createServer((socket) => {
+    socket.once("data", () => {
+      const head = `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${PEER_PROTOCOL}\r\n\r\n`;
+      socket.end(Buffer.concat([Buffer.from(head), goAway]));
+    });
+  });
+  await once(server.listen(path), "listening");
+  onTestFinished(() => {
+    server.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const peers = peersOf(() => ({ path }));
+  expect(await failure(peers, 1)).toEqual({ wasSent: false });
+  expect(await failure(peers, 1)).toEqual({ wasSent: false });
 });
 
 /** Opens a server at a Unix socket or in a network, whose requests `handle` answers. Returns the connections to it. */
