@@ -329,10 +329,10 @@ export class OutgoingBody {
       this.#writer.write({ type: FRAME.data, id: this.#id, isLast: true });
       return this.#done();
     }
-    if (this.#isBlocked && this.#window > 0 && this.#writer.isReady) {
-      this.#isBlocked = false;
-      this.onDrain?.();
-    }
+    if (!this.#isBlocked || this.#window <= 0) return;
+    if (!this.#writer.isReady) return this.#writer.onReady(this.#continue);
+    this.#isBlocked = false;
+    this.onDrain?.();
   }
 
   #done(): void {

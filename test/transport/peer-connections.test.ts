@@ -408,6 +408,23 @@ describe.each(PLACES)("over a %s", (where) => {
     expect(reader.bytes().toString() === digits.join("")).toBe(true);
   });
 
+  test("many large responses at once arrive complete", async () => {
+    const peers = await connected(where, (_, reply) => {
+      let left = 40;
+      const stream = reply.open(200, {}, Buffer.alloc(50_000));
+      const more = () => {
+        while (left-- > 0) if (!stream.write(Buffer.alloc(50_000))) return;
+        stream.end();
+      };
+      stream.onDrain(more);
+      more();
+    });
+    const texts = Array.from({ length: 20 }, async () => textOf(await peers.request(1, asked)));
+    expect((await Promise.all(texts)).map((text) => text.length)).toEqual(
+      Array.from({ length: 20 }, () => 41 * 50_000),
+    );
+  });
+
   test("a cancelled request is aborted at the process that serves it, before its response and while it is read", async () => {
     const aborted: string[] = [];
     let onArrived: () => void = () => undefined;
