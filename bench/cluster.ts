@@ -12,6 +12,12 @@ const SECRET = "the secret of the cluster that is measured";
 /** File systems in memory. PostgreSQL's commits would cost nothing there, so no cluster is measured on them. */
 const IN_MEMORY: ReadonlySet<string> = new Set(["tmpfs", "ramfs"]);
 
+interface CommandLineOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** A directory for CPU profiles. Each process writes one when it stops. */
+  readonly profile?: string | undefined;
+}
+
 /**
  * Starts Heddle's command line, and waits until `/ok` responds with 200. The CPU time of the result is that of all its
  * processes, shards included.
@@ -19,7 +25,7 @@ const IN_MEMORY: ReadonlySet<string> = new Set(["tmpfs", "ramfs"]);
 export async function startCommandLine(
   built: string,
   args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
+  { env = {}, profile }: CommandLineOptions = {},
 ): Promise<Processes> {
   const port = await freePort();
   const server = new Processes(port);
@@ -27,7 +33,17 @@ export async function startCommandLine(
   const config = join(built, "one.json");
   server.start({
     program: process.execPath,
-    args: [cli, "start", "--config", config, "--port", String(port), ...args],
+    // A process that is forked has these options of Node too.
+    args: [
+      ...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]),
+      cli,
+      "start",
+      "--config",
+      config,
+      "--port",
+      String(port),
+      ...args,
+    ],
     cwd: built,
     // `npm start` sets this flag too. As an environment variable, it also reaches the processes of the shards.
     env: { NODE_ENV: "production", NODE_OPTIONS: "--max-semi-space-size=64", ...env },
@@ -48,6 +64,8 @@ interface ClusterOptions {
   readonly shards: number;
   /** The lease of a node in milliseconds (`HEDDLE_CLUSTER_LEASE`); default: Heddle's own. */
   readonly leaseMs?: number;
+  /** A directory for CPU profiles. Each process writes one when it stops. */
+  readonly profile?: string | undefined;
 }
 
 /** Nodes of one cluster on this machine, with a PostgreSQL server of their own that syncs each commit to the disk. */
@@ -70,20 +88,23 @@ export class BenchCluster {
     try {
       return await measure(cluster);
     } finally {
-      for (const node of cluster.#nodes) await node.kill();
+      for (const node of cluster.#nodes) await (options.profile === undefined ? node.kill() : node.stop());
       await cluster.#postgres.remove();
     }
   }
 
   async start(name: string): Promise<Processes> {
-    const { built, newData, shards, leaseMs } = this.#options;
+    const { built, newData, shards, leaseMs, profile } = this.#options;
     const { url } = this.#postgres;
     const node = await startCommandLine(
       built,
       ["--data", newData(), "--cluster", url, "--node", name, "--shards", String(shards)],
       {
-        HEDDLE_CLUSTER_SECRET: SECRET,
-        ...(leaseMs !== undefined && { HEDDLE_CLUSTER_LEASE: String(leaseMs) }),
+        env: {
+          HEDDLE_CLUSTER_SECRET: SECRET,
+          ...(leaseMs !== undefined && { HEDDLE_CLUSTER_LEASE: String(leaseMs) }),
+        },
+        profile,
       },
     );
     this.#nodes.push(node);

@@ -79,6 +79,7 @@ function newBench(
     load,
     built,
     directory,
+    profile,
     scale,
     share: 1,
     newData,

@@ -256,7 +256,9 @@ async function open(options: AppOptions, onClose: () => void, place: ProcessPlac
     const ownOf = auth && createUserServices({ service: own, authorizer: auth, engine, newId: ids.newId });
     const serviceOf = links && ownOf ? (user: AuthUser) => links.serviceOf(ownOf(user), user) : ownOf;
     /** The functions of this process that another process may call while it handles a request of `user`. */
-    const partsOf = ({ user }: AuthenticatedClient): Omit<CallableServices, "metrics"> => {
+    const partsOf = ({
+      user,
+    }: AuthenticatedClient): Omit<CallableServices, "metrics" | "assistantCopies"> => {
       const { threads, runs, crons, webhooks, inspection, assistants } = user && ownOf ? ownOf(user) : own;
       return { threads, runs, crons, webhooks, inspection, assistants, items: ownItems };
     };

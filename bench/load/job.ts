@@ -13,6 +13,12 @@ export interface Job {
   readonly seconds?: number;
   /** Connection i only requests path i, so that no thread gets two requests at once. */
   readonly sticky?: boolean;
+  /**
+   * Connection i of n requests the paths i, i + n, i + 2n and so on, and the connections stay open for the next such job with as many
+   * connections. The values of `collect` are in the order of the requests. So a job that makes threads, and a job that uses them in the
+   * order in which they were collected, send all requests for one thread over the same connection.
+   */
+  readonly partitioned?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   /** The body of every request, as JSON text. */
   readonly body?: string;

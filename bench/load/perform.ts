@@ -32,9 +32,22 @@ async function openAll(job: Job): Promise<Connection[]> {
   return all;
 }
 
+/** The connections of the last job with {@link Job.partitioned}, and where they lead. */
+let kept: { readonly key: string; readonly connections: readonly Connection[] } | undefined;
+
+async function connectionsOf(job: Job): Promise<readonly Connection[]> {
+  if (job.partitioned !== true) return openAll(job);
+  const key = `${job.host}:${job.port} ${job.connections}`;
+  if (kept?.key !== key) {
+    for (const connection of kept?.connections ?? []) connection.close();
+    kept = { key, connections: await openAll(job) };
+  }
+  return kept.connections;
+}
+
 export async function perform(job: Job): Promise<JobResult> {
   const requests = encode(job);
-  const connections = await openAll(job);
+  const connections = await connectionsOf(job);
   const latencies: number[] = [];
   const firsts: number[] = [];
   const collected: string[] = [];
@@ -64,14 +77,18 @@ export async function perform(job: Job): Promise<JobResult> {
     const drive = (connection: Connection, index: number) => {
       const own = requests[index % requests.length] as Buffer;
       let began = 0;
+      /** The number of the connection's next request, if the job is partitioned. */
+      let position = index;
       const next = () => {
         if (performance.now() > until) {
           total = Math.min(total, sent);
           if (ended >= total) resolve();
         }
-        if (sent >= total) return;
-        const request = job.sticky === true ? own : (requests[sent % requests.length] as Buffer);
+        if (sent >= total || position >= total) return;
+        const number = job.partitioned === true ? position : sent;
+        const request = job.sticky === true ? own : (requests[number % requests.length] as Buffer);
         sent++;
+        if (job.partitioned === true) position += connections.length;
         began = performance.now();
         connection.send(request, receiver);
       };
@@ -79,6 +96,9 @@ export async function perform(job: Job): Promise<JobResult> {
         latencies.push(performance.now() - began);
         settle(lost ?? wrong);
         if (lost === undefined) next();
+        else if (job.partitioned === true) {
+          for (; position < total; position += connections.length) settle("its connection is lost");
+        }
         // A lost connection is not replaced: the remaining requests use the other connections. If none is left, they
         // count as failed.
         else if (--alive === 0) while (sent++ < total) settle("no connection is left");
@@ -87,7 +107,9 @@ export async function perform(job: Job): Promise<JobResult> {
         bytes += text.text.length;
         const good = text.status >= 200 && text.status < 300 && !text.text.includes('"__error__"');
         if (good && mark !== undefined) {
-          collected.push(mark.exec(text.text)?.[1] ?? "");
+          const value = mark.exec(text.text)?.[1] ?? "";
+          if (job.partitioned === true) collected[position - connections.length] = value;
+          else collected.push(value);
         }
         finish(lost, good ? undefined : `${text.status} ${text.text.slice(0, 300)}`);
       });
@@ -109,7 +131,7 @@ export async function perform(job: Job): Promise<JobResult> {
   });
   const seconds = (performance.now() - start) / 1000;
   const used = process.cpuUsage(cpu);
-  for (const connection of connections) connection.close();
+  if (job.partitioned !== true) for (const connection of connections) connection.close();
   return {
     requests: ended,
     failures,

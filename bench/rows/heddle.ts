@@ -15,15 +15,28 @@ export const body = (graph: string, input: unknown, more: object = {}) =>
  */
 const WARM_UP_RUNS = 8_000;
 
+interface WarmUp {
+  readonly graph?: string;
+  /** The number of processes of the server; each of them performs about {@link WARM_UP_RUNS} runs. Default: one. */
+  readonly processes?: number;
+  /** How the requests are divided among connections; default: 64 connections, any request over any of them. */
+  readonly over?: Pick<Request, "connections" | "partitioned">;
+}
+
 /**
  * Performs the runs before a measurement, after which the code is optimised, LevelDB has table files, and connections
  * have been opened.
  */
-export async function warmUp(bench: Bench, server: Server, graph = "one"): Promise<void> {
-  const count = Math.max(20, Math.round(WARM_UP_RUNS * bench.scale));
-  const threads = await makeThreads(bench, server, count);
+export async function warmUp(
+  bench: Bench,
+  server: Server,
+  { graph = "one", processes = 1, over }: WarmUp = {},
+): Promise<void> {
+  const count = Math.max(20, Math.round(WARM_UP_RUNS * processes * bench.scale));
+  const divided = over ?? { connections: Math.min(64, count) };
+  const threads = await makeThreads(bench, server, count, divided);
   await perform(bench, server, {
-    connections: Math.min(64, count),
+    ...divided,
     method: "POST",
     paths: threads.map(waitPath),
     total: count,
@@ -32,24 +45,28 @@ export async function warmUp(bench: Bench, server: Server, graph = "one"): Promi
   });
 }
 
-interface Waits {
+interface Waits extends Pick<WarmUp, "graph" | "processes"> {
   readonly clients: number;
   readonly total: number;
-  readonly threads?: "new" | "same";
-  readonly graph?: string;
+  /**
+   * `new`: a new thread for each run. `same`: one thread for each client. `own`: a new thread for each run, which the client that runs it has
+   * made over the same connection.
+   */
+  readonly threads?: "new" | "same" | "own";
 }
 
 /** Warms up the server, then measures `runs/wait` requests. */
 export async function measureWaits(
   bench: Bench,
   server: Server,
-  { clients, total, threads = "new", graph = "one" }: Waits,
+  { clients, total, threads = "new", graph = "one", processes = 1 }: Waits,
 ): Promise<Figures> {
   const count = Math.max(clients, Math.round(total * bench.scale));
-  await warmUp(bench, server, graph);
-  const ids = await makeThreads(bench, server, threads === "new" ? count : clients);
+  const over = threads === "own" ? { connections: clients, partitioned: true } : undefined;
+  await warmUp(bench, server, { graph, processes, ...(over && { over }) });
+  const ids = await makeThreads(bench, server, threads === "same" ? clients : count, over);
   const request: Request = {
-    connections: clients,
+    ...(over ?? { connections: clients }),
     method: "POST",
     paths: ids.map(waitPath),
     total: count,

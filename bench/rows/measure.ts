@@ -76,9 +76,14 @@ export async function withServer<S extends Server, T>(
 }
 
 /** Creates threads and returns their ids. Rows do not measure this. */
-export async function makeThreads(bench: Bench, server: Server, count: number): Promise<readonly string[]> {
+export async function makeThreads(
+  bench: Bench,
+  server: Server,
+  count: number,
+  over: Pick<Request, "connections" | "partitioned"> = { connections: Math.min(64, count) },
+): Promise<readonly string[]> {
   const result = await perform(bench, server, {
-    connections: Math.min(64, count),
+    ...over,
     method: "POST",
     paths: ["/threads"],
     total: count,

@@ -43,8 +43,9 @@ export const figures = {
   stuck: { title: "runs without an end", digits: 0 },
   empty_ms: { title: "start with nothing stored to /ok ms", digits: 0 },
   restart_ms: { title: "restart to /ok ms", digits: 0 },
-  added_p50_ms: { title: "p50 ms more when forwarded", digits: 2 },
-  added_cpu_us: { title: "CPU us more when forwarded", digits: 1 },
+  added_p50_ms: { title: "p50 ms more when forwarded, one client", digits: 2 },
+  added_cpu_us: { title: "CPU us more when forwarded, 64 clients", digits: 1 },
+  added_cpu_alone_us: { title: "CPU us more when forwarded, one client", digits: 1 },
   failed: { title: "requests failed", digits: 0 },
   pause_ms: { title: "longest pause ms", digits: 0 },
   stolen: { title: "stolen %", digits: 1 },
@@ -60,6 +61,8 @@ export interface Bench {
   readonly built: string;
   /** A directory for data files. It is on a disk, not in memory, if the repository is. */
   readonly directory: string;
+  /** A directory for CPU profiles of Heddle's processes, which each process writes when it stops. */
+  readonly profile?: string | undefined;
   /**
    * Multiplies the amount of work of each row. Published figures use 1; less is only for testing that the rows work.
    */

@@ -1,6 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { ForwardedAccessControl } from "../access/forwarded-access-control.ts";
 import type { AccessControl, AccessOptions } from "../access/access-control.ts";
+import { AssistantCopies, withCopiesForgotten } from "../cluster/assistant-copies.ts";
 import { clientOfForwarded } from "../cluster/forwarded-headers.ts";
 import { createRequestForwarder } from "../cluster/request-forwarder.ts";
 import {
@@ -85,6 +86,8 @@ export class ShardLinks {
   readonly #peers;
   /** The functions of each other process that this process can call, by shard number. No user's permissions restrict these calls. */
   readonly #others: ReadonlyMap<number, CallableServices>;
+  /** The assistants of the home shard of which this process has copies. */
+  readonly #copies: AssistantCopies;
   /** True once this process has given its shard up. It then only forwards requests. */
   #isReleased = false;
 
@@ -92,6 +95,7 @@ export class ShardLinks {
     const { place } = deps;
     const { network } = place;
     this.#deps = deps;
+    this.#copies = new AssistantCopies(deps.clock);
     const peers = createNodePeers((shard) => network.addressOf(shard), deps.scheduler, network.key);
     this.#peers = peers;
     network.onChange?.(() => peers.dropUnused());
@@ -147,10 +151,18 @@ export class ShardLinks {
   /** The assistants of the server. The process of shard 0 stores them; the other processes call it. */
   assistants(own: Assistants): Assistants {
     const home = this.#others.get(0);
-    if (home !== undefined) return remoteAssistants(own, home.assistants);
-    return withoutCronsOfDeleted(own, {
+    if (home !== undefined) {
+      // A process that has no shard, or has given it up, is not told about changes.
+      const copies = () =>
+        this.#deps.place.number !== undefined && this.#isOwner() ? this.#copies : undefined;
+      return remoteAssistants(own, home.assistants, copies);
+    }
+    const others = [...this.#others.values()];
+    const current = withCopiesForgotten(own, this.#deps.scheduler, () =>
+      others.map(async ({ assistantCopies }) => assistantCopies.forget()),
+    );
+    return withoutCronsOfDeleted(current, {
       deleteOfAssistant: async (tenant, assistant) => {
-        const others = [...this.#others.values()];
         await Promise.all(others.map(({ crons }) => crons.deleteOfAssistant(tenant, assistant)));
       },
     });
@@ -209,17 +221,21 @@ export class ShardLinks {
    */
   async listen(
     handlers: Handlers,
-    partsOf: (client: AuthenticatedClient) => CallableServices,
+    partsOf: (client: AuthenticatedClient) => Omit<CallableServices, "assistantCopies">,
     options: Pick<TransportOptions, "maxBody" | "bodyMemory" | "scheduler">,
   ): Promise<PeerServer | undefined> {
     const { network, number } = this.#deps.place;
     if (number === undefined) return undefined;
     let isMoving = false;
+    const callable = (client: AuthenticatedClient): CallableServices => ({
+      ...partsOf(client),
+      assistantCopies: this.#copies,
+    });
     const request: Handlers["request"] = (asked, reply) => {
       if (!this.#isOwner()) return reply.send(MISDIRECTED_STATUS, {});
       const answered = (isRefusal: (body: Uint8Array | string) => boolean): Reply =>
         network.key === undefined ? reply : misdirectRefused(reply, () => isMoving, isRefusal);
-      if (isProcessCall(asked)) return serveCall(asked, answered(isCallRefusedByStop), partsOf);
+      if (isProcessCall(asked)) return serveCall(asked, answered(isCallRefusedByStop), callable);
       handlers.request(asked, answered(isRequestRefusedByStop));
     };
     const upgrade: Handlers["upgrade"] = (asked) =>

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../model/json.ts";
 import { storedUserOf } from "../model/auth-user.ts";
 import { type AuthenticatedClient, STREAM_START_HEADER } from "../ports/peers.ts";
-import type { HttpRequest, ReplyHeaders } from "../ports/transport.ts";
+import type { HttpRequest } from "../ports/transport.ts";
 
 /**
  * The header that names the client of a forwarded request. It is trusted only on connections from other processes: these use a Unix socket,
@@ -38,8 +38,9 @@ export function endToEndHeaders(headers: Iterable<readonly [string, string | rea
   return kept;
 }
 
-export const clientHeaders = ({ tenant, user }: AuthenticatedClient): ReplyHeaders => ({
-  // Base64, because Node can send only the characters of ISO 8859-1 in a header.
+/** The header that names the client of a forwarded request. */
+export const clientHeaders = ({ tenant, user }: AuthenticatedClient): { [name: string]: string } => ({
+  // Base64, because a handshake is an HTTP request, and Node can send only the characters of ISO 8859-1 in a header.
   [CLIENT_HEADER]: Buffer.from(JSON.stringify({ tenant, user })).toString("base64"),
 });
 

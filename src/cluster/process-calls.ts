@@ -8,12 +8,14 @@ import {
   withCauses,
 } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { AuthenticatedClient, Peers } from "../ports/peers.ts";
+import { type AuthenticatedClient, Cancellation, type Peers } from "../ports/peers.ts";
+import { andThen } from "../ports/eventually.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ShardMetrics } from "../ports/shard-metrics.ts";
 import type { StoreItems } from "../ports/store-items.ts";
 import type { HttpRequest, Reply } from "../ports/transport.ts";
 import { type Assistants, isReachable, noAssistantMessage } from "../service/assistants.ts";
+import type { AssistantCopies } from "./assistant-copies.ts";
 import { clientHeaders, clientOfForwarded } from "./forwarded-headers.ts";
 import { callWithRetry } from "./peer-retry.ts";
 import { readAllBytes } from "./read-all-bytes.ts";
@@ -31,6 +33,7 @@ const METRICS_TIMEOUT_MS = 2_000;
 /** The functions of a process that other processes may call. */
 export interface CallableServices extends ListingService {
   readonly assistants: Pick<Assistants, "get" | "resolve">;
+  readonly assistantCopies: { forget(): void | Promise<void> };
   readonly items: StoreItems;
   readonly metrics: ShardMetrics;
 }
@@ -49,6 +52,7 @@ const CALLABLE: {
   webhooks: ["list", "retry", "remove"],
   inspection: ["liveThreads", "threadOf"],
   assistants: ["get", "resolve"],
+  assistantCopies: ["forget"],
   items: ["find", "heads", "vectors", "namespaces", "expiring", "change"],
   metrics: ["snapshot", "history", "status"],
 };
@@ -185,9 +189,9 @@ function callPeer(deps: CallDeps, shard: number, client: AuthenticatedClient, ca
     headers: clientHeaders(client),
     body: packCall(call),
   };
-  const ask = async (signal: AbortSignal): Promise<unknown> => {
-    const response = await deps.peers.request(shard, request, signal);
-    const bytes = await readAllBytes(response);
+  const ask = async (cancellation?: Cancellation): Promise<unknown> => {
+    const response = await deps.peers.request(shard, request, cancellation);
+    const bytes = response.whole ?? (await readAllBytes(response));
     if (response.status !== 200 && response.status !== 503)
       throw new Error(`a process of this server failed: ${String(bytes)}`);
     const outcome = unpackCall(bytes) as Outcome;
@@ -196,15 +200,15 @@ function callPeer(deps: CallDeps, shard: number, client: AuthenticatedClient, ca
     throw new ServiceError(code, message, { fields, cause, ...(refusal && { response: refusal }) });
   };
   if (call.part === "metrics") return askOnce(deps.scheduler, ask);
-  return callWithRetry(deps, !ONCE.has(`${call.part}.${call.name}`), () => ask(new AbortController().signal));
+  return callWithRetry(deps, !ONCE.has(`${call.part}.${call.name}`), () => ask());
 }
 
 /** Calls a process once. Rejects after {@link METRICS_TIMEOUT_MS}. */
-async function askOnce<T>(scheduler: Scheduler, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const timeout = new AbortController();
-  const cancel = scheduler.after(METRICS_TIMEOUT_MS, () => timeout.abort());
+async function askOnce<T>(scheduler: Scheduler, ask: (cancellation: Cancellation) => Promise<T>): Promise<T> {
+  const timeout = new Cancellation();
+  const cancel = scheduler.after(METRICS_TIMEOUT_MS, () => timeout.cancel());
   try {
-    return await ask(timeout.signal);
+    return await ask(timeout);
   } finally {
     cancel();
   }
@@ -212,17 +216,25 @@ async function askOnce<T>(scheduler: Scheduler, ask: (signal: AbortSignal) => Pr
 
 /**
  * The assistants in a process without the home shard (shard 0), which stores all assistants. `get` and `resolve` ask the process of the
- * home shard, and then check `permits` here. All other functions are those of `own`.
+ * home shard, unless there is a copy, and then check `permits` here. All other functions are those of `own`.
+ * @param copies undefined while this process may have no copies
  */
-export function remoteAssistants(own: Assistants, home: CallableServices["assistants"]): Assistants {
+export function remoteAssistants(
+  own: Assistants,
+  home: CallableServices["assistants"],
+  copies: () => AssistantCopies | undefined,
+): Assistants {
   const permitted =
     (name: "get" | "resolve"): Assistants["get"] =>
-    async (tenant, id, permits) => {
-      const found: AssistantRecord = await home[name](tenant, id);
-      if (isReachable(found, permits)) return found;
-      // The same message as for an assistant that does not exist, so that the refusal does not reveal that this one does.
-      const message = name === "get" ? "Assistant not found" : noAssistantMessage(id);
-      throw new ServiceError("assistant.not_found", message);
+    (tenant, id, permits) => {
+      const ask = async (): Promise<AssistantRecord> => home[name](tenant, id);
+      const found = copies()?.find(JSON.stringify([name, tenant, id]), ask) ?? ask();
+      return andThen(found, (record) => {
+        if (isReachable(record, permits)) return record;
+        // The same message as for an assistant that does not exist, so that the refusal does not reveal that this one does.
+        const message = name === "get" ? "Assistant not found" : noAssistantMessage(id);
+        throw new ServiceError("assistant.not_found", message);
+      });
     };
   return { ...own, get: permitted("get"), resolve: permitted("resolve") };
 }

@@ -4,6 +4,7 @@ import { shardOf } from "../model/shard-of.ts";
 import type { Clock } from "../ports/clock.ts";
 import {
   ANY_SHARD,
+  Cancellation,
   type ForwardedRequest,
   type RequestForwarder,
   HOME_SHARD,
@@ -72,19 +73,26 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
       const isKeyed = (request.header("idempotency-key") ?? "") !== "";
       if (more.startsRun && !isKeyed)
         headers["idempotency-key"] = name === ANY_SHARD ? keyIn(shard) : deps.newId();
+      headers["x-request-id"] = more.client.id;
+      Object.assign(headers, clientHeaders(more.client));
       const asked = {
         method: request.method,
         path: request.query === "" ? request.path : `${request.path}?${request.query}`,
-        headers: { ...headers, "x-request-id": more.client.id, ...clientHeaders(more.client) },
+        headers,
       };
       const isRead = request.method === "GET" || request.method === "HEAD";
       const send = async (): Promise<void> => {
-        const body = isRead ? {} : { body: await request.body(more.client.tenant) };
+        const body = isRead ? undefined : await request.body(more.client.tenant);
         // This process does not parse the body, so the next large body need not wait. If it waited until the response, the two requests
         // could wait for each other.
         request.bodyRead?.();
         const isRepeatable = isRead || isKeyed || more.startsRun;
-        await new Exchange(reply, more).run(deps, shard, { ...asked, ...body }, isRepeatable);
+        await new Exchange(reply, more).run(
+          deps,
+          shard,
+          body === undefined ? asked : { ...asked, body },
+          isRepeatable,
+        );
       };
       const end = open.begin();
       return send().finally(end);
@@ -205,7 +213,7 @@ class PacedSocket {
 class Exchange {
   readonly #reply: Reply;
   readonly #more: ForwardedRequest;
-  readonly #gone = new AbortController();
+  readonly #gone = new Cancellation();
   #stream: ByteStream | undefined;
   #resume: (() => void) | undefined;
   /**
@@ -219,15 +227,15 @@ class Exchange {
   constructor(reply: Reply, more: ForwardedRequest) {
     this.#reply = reply;
     this.#more = more;
-    reply.onAbort(() => this.#gone.abort());
-    if (reply.aborted) this.#gone.abort();
+    reply.onAbort(() => this.#gone.cancel());
+    if (reply.aborted) this.#gone.cancel();
   }
 
   async run(deps: ForwardingDeps, shard: number, request: PeerRequest, isRepeatable: boolean): Promise<void> {
     const retry = new PeerRetry(deps);
     for (;;) {
       try {
-        const response = await deps.peers.request(shard, this.#continued(request), this.#gone.signal);
+        const response = await deps.peers.request(shard, this.#continued(request), this.#gone);
         // The new owner of the shard does not accept requests yet. The request is sent again, while the client's response stays open.
         if ((this.#events ?? this.#stream) !== undefined && response.status === UNAVAILABLE)
           throw new PeerLost(false, await readAllBytes(response));
@@ -235,7 +243,7 @@ class Exchange {
         await this.#pass(response, request);
         return;
       } catch (cause) {
-        if (this.#gone.signal.aborted) return;
+        if (this.#gone.isCancelled) return;
         if (!this.#isBlank && this.#events === undefined) return this.#stream?.close();
         try {
           await retry.wait(cause, isRepeatable || this.#events !== undefined);
@@ -266,8 +274,14 @@ class Exchange {
       const after = given[STREAM_START_HEADER] ?? request.headers[LAST_EVENT_ID];
       if (isEvents) this.#events = new EventStreamRelay(typeof after === "string" ? after : undefined);
     } else this.#events.resume();
-    const headers = { ...endToEndHeaders(Object.entries(given)), ...this.#more.client.headers };
-    const length = Number(given["content-length"] ?? Infinity);
+    const headers = Object.assign(endToEndHeaders(Object.entries(given)), this.#more.client.headers);
+    const { whole, length = Infinity } = response;
+    if (whole !== undefined && this.#stream === undefined && !isEvents) {
+      if (this.#gone.isCancelled) return;
+      this.#more.count(status);
+      this.#reply.send(status, headers, whole);
+      return;
+    }
     const isWhole = length <= MAX_WHOLE_BYTES && this.#stream === undefined;
     const pieces: Uint8Array[] = [];
     this.#resume = () => response.resume();
@@ -284,7 +298,7 @@ class Exchange {
         end: () => {
           const rest = this.#events?.rest();
           if (this.#stream !== undefined) this.#stream.end(rest);
-          else if (!this.#gone.signal.aborted) {
+          else if (!this.#gone.isCancelled) {
             this.#more.count(status);
             this.#reply.send(status, headers, pieces.length > 0 ? Buffer.concat(pieces) : rest);
           }

@@ -25,12 +25,34 @@ export interface PeerReader {
 export interface PeerResponse {
   readonly status: number;
   readonly headers: ReplyHeaders;
-  /**
-   * Registers the reader of the body. MUST be called exactly once, in the same turn of the event loop in which the
-   * response was received.
-   */
+  /** The length of the body in bytes; undefined if it is not known yet, as for a stream. */
+  readonly length?: number | undefined;
+  /** The body, if it has arrived together with the headers. {@link read} need not be called then. */
+  readonly whole?: Uint8Array | undefined;
+  /** Registers the reader of the body. MUST be called at most once. */
   read(reader: PeerReader): void;
   resume(): void;
+}
+
+/** Cancels a request to another process. It costs less than an `AbortController`, and has one listener at a time. */
+export class Cancellation {
+  #isCancelled = false;
+  #listener: (() => void) | undefined;
+
+  get isCancelled(): boolean {
+    return this.#isCancelled;
+  }
+
+  cancel(): void {
+    if (this.#isCancelled) return;
+    this.#isCancelled = true;
+    this.#listener?.();
+  }
+
+  /** Replaces the listener. */
+  onCancel(listener: () => void): void {
+    this.#listener = listener;
+  }
 }
 
 /** A WebSocket to another process. */
@@ -79,8 +101,11 @@ export type PeerAddress = { readonly path: string } | { readonly host: string; r
  * process that responds to nothing for {@link UNRESPONSIVE_MS} is lost: its pending requests fail, and its sockets are closed.
  */
 export interface Peers {
-  /** Sends a request to the process that has the shard. @throws PeerLost if that process does not answer */
-  request(shard: number, request: PeerRequest, signal: AbortSignal): Promise<PeerResponse>;
+  /**
+   * Sends a request to the process that has the shard. When it is cancelled, a reader of its response is told that the response is broken.
+   * @throws PeerLost if that process does not answer, or if the request is cancelled before it does
+   */
+  request(shard: number, request: PeerRequest, cancellation?: Cancellation): Promise<PeerResponse>;
   /** Opens a WebSocket to the process that has the shard. @throws PeerLost if that process does not answer */
   open(shard: number, request: Pick<PeerRequest, "path" | "headers">, protocol?: string): Promise<PeerSocket>;
   close(): void;

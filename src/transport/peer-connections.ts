@@ -1,25 +1,19 @@
-import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
+import { Agent, type IncomingMessage, request as openRequest } from "node:http";
 import { Agent as SecureAgent, request as openSecureRequest } from "node:https";
+import type { Socket } from "node:net";
 import { WebSocket } from "ws";
-import {
-  MISDIRECTED_STATUS,
-  type PeerAddress,
-  PeerLost,
-  type PeerReader,
-  type PeerRequest,
-  type PeerResponse,
-  type Peers,
-  type PeerSocket,
-} from "../ports/peers.ts";
+import { type PeerAddress, PeerLost, type PeerRequest, type Peers, type PeerSocket } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ReplyHeaders } from "../ports/transport.ts";
+import { PEER_PROTOCOL } from "./peer-frames.ts";
+import { PeerLink } from "./peer-link.ts";
 import { PeerProcessLiveness } from "./peer-process-liveness.ts";
 
 /** The maximum number of unsent bytes of a WebSocket. If there are more, the connection is terminated at the next message. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 
-/** The path of a request that every process responds to at once, which shows that the process does not hang. */
-export const PING_PATH = "/heddle/ping";
+/** Milliseconds without data after which the operating system checks whether a connection still exists. */
+const KEEP_ALIVE_MS = 1_000;
 
 /**
  * TLS options for connections on which both sides prove that they have the same pre-shared key, without certificates. TLS 1.2 is used
@@ -40,6 +34,12 @@ interface PeerConnections {
   readonly secured: object | undefined;
   readonly liveness: PeerProcessLiveness;
   isUnresponsive: boolean;
+  isDropped: boolean;
+  /** The connection for further requests. */
+  link: PeerLink | undefined;
+  opening: Promise<PeerLink> | undefined;
+  /** All connections with requests: besides {@link link}, those whose process accepts no further requests. */
+  readonly links: Set<PeerLink>;
 }
 
 /**
@@ -53,12 +53,18 @@ export function createNodePeers(
 ): Peers & { /** Breaks the connections to addresses that no shard has any more. */ dropUnused(): void } {
   const opened = new Map<number, PeerConnections>();
   const drop = (shard: number, connections: PeerConnections): void => {
-    const { agent, sockets, liveness } = connections;
+    const { agent, sockets, liveness, links } = connections;
+    connections.isDropped = true;
     if (opened.get(shard) === connections) opened.delete(shard);
     liveness.stop();
     for (const raw of sockets) raw.terminate();
     // Waits two turns of the event loop, in which Node reads a response that has arrived already.
-    scheduler.soon(() => scheduler.soon(() => agent.destroy()));
+    scheduler.soon(() =>
+      scheduler.soon(() => {
+        agent.destroy();
+        for (const link of links) link.destroy();
+      }),
+    );
   };
   const dropUnused = (): void => {
     for (const [shard, connections] of opened) {
@@ -83,19 +89,31 @@ export function createNodePeers(
       secured,
       liveness: new PeerProcessLiveness({
         scheduler,
-        ping: () => ping(connections),
+        ping: async () => (await linkOf(connections)).ping(),
         onUnresponsive: () => {
           connections.isUnresponsive = true;
           drop(shard, connections);
         },
       }),
       isUnresponsive: false,
+      isDropped: false,
+      link: undefined,
+      opening: undefined,
+      links: new Set(),
     };
     opened.set(shard, connections);
     return connections;
   };
+  const linkOf = (connections: PeerConnections): Promise<PeerLink> =>
+    connections.link === undefined
+      ? (connections.opening ??= openLink(connections, scheduler))
+      : Promise.resolve(connections.link);
   return {
-    request: async (shard, request, signal) => send(connectionsTo(shard), request, signal),
+    request: async (shard, request, cancellation) => {
+      const connections = connectionsTo(shard);
+      const link = connections.link ?? (await linkOf(connections));
+      return link.request(request, cancellation);
+    },
     open: async (shard, request, protocol) => openSocket(connectionsTo(shard), request, protocol),
     dropUnused,
     close() {
@@ -176,77 +194,47 @@ export function decodeHeaders({ headers, rawHeaders }: IncomingMessage): void {
   for (const [i, value] of rawHeaders.entries()) rawHeaders[i] = decoded(value);
 }
 
-function openOutgoing(
-  { address, agent, secured }: PeerConnections,
-  { method, path, headers }: Pick<PeerRequest, "method" | "path" | "headers">,
-  signal?: AbortSignal,
-): ClientRequest {
-  const where = "path" in address ? { socketPath: address.path } : address;
-  const open = secured === undefined ? openRequest : openSecureRequest;
-  return open({ agent, ...where, method, path, headers: headersOf(headers), ...(signal && { signal }) });
-}
-
-/** Resolves when the process has responded. */
-function ping(connections: PeerConnections): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const out = openOutgoing(connections, { method: "GET", path: PING_PATH, headers: {} });
-    out.on("error", reject);
+/** Opens a connection over which requests are sent side by side. */
+function openLink(connections: PeerConnections, scheduler: Scheduler): Promise<PeerLink> {
+  const { address, agent, secured, liveness } = connections;
+  const end = liveness.begin();
+  return new Promise<PeerLink>((resolve, reject) => {
+    // No request has been sent before the connection is open.
+    const fail = (cause: unknown) => reject(new PeerLost(false, cause, connections.isUnresponsive));
+    const where = "path" in address ? { socketPath: address.path } : address;
+    const headers = { connection: "upgrade", upgrade: PEER_PROTOCOL };
+    const open = secured === undefined ? openRequest : openSecureRequest;
+    const out = open({ agent, ...where, path: "/", headers });
+    out.on("error", fail);
     out.on("response", (response) => {
       response.resume();
-      resolve();
+      fail(undefined);
+    });
+    out.on("upgrade", (_, socket: Socket, first) => {
+      if (connections.isDropped) {
+        socket.destroy();
+        return fail(undefined);
+      }
+      socket.setNoDelay(true);
+      socket.setKeepAlive(true, KEEP_ALIVE_MS);
+      const link = new PeerLink(socket, first, {
+        scheduler,
+        begin: () => liveness.begin(),
+        isUnresponsive: () => connections.isUnresponsive,
+        onEnd: () => {
+          if (connections.link === link) connections.link = undefined;
+        },
+      });
+      connections.link = link;
+      connections.links.add(link);
+      socket.once("close", () => connections.links.delete(link));
+      resolve(link);
     });
     out.end();
+  }).finally(() => {
+    end();
+    connections.opening = undefined;
   });
-}
-
-function send(
-  connections: PeerConnections,
-  request: PeerRequest,
-  signal: AbortSignal,
-): Promise<PeerResponse> {
-  const { secured, liveness } = connections;
-  const { body } = request;
-  return new Promise((resolve, reject) => {
-    const out = openOutgoing(connections, request, signal);
-    out.once("close", liveness.begin());
-    let wasSent = false;
-    out.on("socket", (socket) => {
-      if (out.reusedSocket) wasSent = true;
-      else socket.once(secured === undefined ? "connect" : "secureConnect", () => (wasSent = true));
-    });
-    out.on("error", (cause) => reject(new PeerLost(wasSent, cause, connections.isUnresponsive)));
-    out.on("response", (response) => {
-      if (response.statusCode !== MISDIRECTED_STATUS) return resolve(responseOf(response));
-      response.resume();
-      reject(new PeerLost(false, undefined));
-    });
-    if (body === undefined) out.end();
-    else {
-      out.setHeader("content-length", body.length);
-      out.end(body);
-    }
-  });
-}
-
-function responseOf(response: IncomingMessage): PeerResponse {
-  const headers: { [name: string]: string | readonly string[] } = {};
-  for (const [name, value] of Object.entries(response.headers))
-    if (value !== undefined) headers[name] = value;
-  return {
-    status: response.statusCode ?? 500,
-    headers,
-    read(reader: PeerReader) {
-      response.on("data", (piece: Buffer) => {
-        if (!reader.piece(piece)) response.pause();
-      });
-      response.on("end", () => reader.end());
-      response.on("error", () => undefined);
-      response.on("close", () => {
-        if (!response.complete) reader.broken();
-      });
-    },
-    resume: () => void response.resume(),
-  };
 }
 
 type Message = readonly [data: Buffer, isBinary: boolean];

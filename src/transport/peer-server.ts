@@ -5,16 +5,20 @@ import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { MISDIRECTED_STATUS, type PeerAddress } from "../ports/peers.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Handlers, TransportOptions } from "../ports/transport.ts";
+import { createBodyLimits } from "../ports/body-memory.ts";
 import { MAX_HEAD_BYTES } from "./transport-limits.ts";
 import { createNodeHandler } from "./node-handler.ts";
-import { decodeHeaders, PING_PATH, SHARED_KEY_TLS } from "./peer-connections.ts";
+import { PEER_PROTOCOL } from "./peer-frames.ts";
+import { PeerSession } from "./peer-session.ts";
+import { decodeHeaders, SHARED_KEY_TLS } from "./peer-connections.ts";
 
 export interface PeerServer {
   readonly address: PeerAddress;
   startDraining(): void;
   /**
-   * Closes the server. Waits up to {@link GRACE_MS} for the responses to requests that have been read. A request that arrives afterwards on
-   * an idle connection gets the status {@link MISDIRECTED_STATUS}, which tells its sender that the request was not carried out.
+   * Closes the server. Waits up to {@link GRACE_MS} for the responses to requests that have been read. The sender of a request that arrives
+   * afterwards learns that it was not carried out: a connection with many requests names the last one that was read, and on any other idle
+   * connection, the request gets the status {@link MISDIRECTED_STATUS}.
    */
   close(): Promise<void>;
 }
@@ -53,7 +57,9 @@ export async function openPeerServer(
           ...SHARED_KEY_TLS,
           pskCallback: (_, identity) => (identity === String(secured.shard) ? secured.key : null),
         });
+  const limits = createBodyLimits(options);
   const handler = createNodeHandler(handlers, options);
+  const sessions = new Set<PeerSession>();
   /** Each connection, and whether it has a request without a complete response. */
   const connections = new Map<Socket, boolean>();
   /** The idle connections on which {@link LAST_RESPONSE} was sent. */
@@ -78,15 +84,23 @@ export async function openPeerServer(
       connections.set(socket, false);
       if (isClosing) endIdle(socket);
     });
-    if (raw.url === PING_PATH) return void response.writeHead(204).end();
     decodeHeaders(raw);
     handler.request(raw, response);
   });
-  server.on("upgrade", (raw, ...rest) => {
+  server.on("upgrade", (raw, socket, first) => {
     if (ended.has(raw.socket)) return;
     connections.set(raw.socket, true);
+    if (raw.headers.upgrade === PEER_PROTOCOL) {
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${PEER_PROTOCOL}\r\n\r\n`,
+      );
+      const session = new PeerSession(socket, first, { handlers, limits });
+      sessions.add(session);
+      socket.once("close", () => sessions.delete(session));
+      return;
+    }
     decodeHeaders(raw);
-    handler.upgrade(raw, ...rest);
+    handler.upgrade(raw, socket, first);
   });
   // Removes the socket file of an earlier process that was killed before it could remove the file itself.
   if ("path" in address) rmSync(address.path, { force: true });
@@ -105,6 +119,7 @@ export async function openPeerServer(
       // on such a connection, and its sender could not know whether the request was carried out.
       const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
       for (const [socket, isBusy] of connections) if (!isBusy) endIdle(socket);
+      for (const session of sessions) session.end();
       let cancel: Cancel = () => undefined;
       const passed = new Promise<void>(
         (resolve) => (cancel = options.scheduler.after(GRACE_MS, resolve, true)),
@@ -112,6 +127,7 @@ export async function openPeerServer(
       await Promise.race([closed, passed]);
       cancel();
       handler.close();
+      for (const session of sessions) session.destroy();
       server.closeAllConnections();
       await closed;
     },

@@ -50,7 +50,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/access/hosts.ts",
     "src/platform/http-client.ts",
   ],
-  "node:stream": ["src/transport/node"],
+  "node:stream": ["src/transport/node", "src/transport/peer-"],
   level: ["src/storage/"],
   "classic-level": ["src/storage/"],
   "abstract-level": ["src/storage/"],

@@ -197,6 +197,28 @@ describe("processes that share a port", () => {
     await expect(missing).rejects.toThrow(/404/);
   });
 
+  test("use an assistant as it is after each change, at once and in every process", async () => {
+    const client = connect(server);
+    const made = await client.assistants.create({ graphId: "blocking" });
+    const graphOfNextRuns = async (): Promise<readonly string[]> => {
+      const threads = (await threadsOf(client, 2)).flat();
+      const results = await Promise.all(
+        threads.map((id) => client.runs.wait(id, made.assistant_id, { input: {} })),
+      );
+      return [...new Set(results.map((values) => ("seconds" in values ? "blocking" : "count")))];
+    };
+    const seen: (readonly string[])[] = [await graphOfNextRuns()];
+    for (const graphId of ["count", "blocking", "count", "blocking"]) {
+      // oxlint-disable-next-line no-await-in-loop -- one change after the other
+      await client.assistants.update(made.assistant_id, { graphId });
+      // oxlint-disable-next-line no-await-in-loop -- after the change
+      seen.push(await graphOfNextRuns());
+    }
+    expect(seen).toEqual([["blocking"], ["count"], ["blocking"], ["count"], ["blocking"]]);
+    await client.assistants.setLatest(made.assistant_id, 2);
+    expect(await graphOfNextRuns()).toEqual(["count"]);
+  });
+
   test("stream runs of all shards, and from any id on", async () => {
     const client = connect(server);
     const threads = (await threadsOf(client, 2)).flat();

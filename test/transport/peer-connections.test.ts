@@ -1,9 +1,13 @@
-import { type AddressInfo, connect, createServer } from "node:net";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import {
+  Cancellation,
   MISDIRECTED_STATUS,
   type PeerAddress,
   PeerLost,
@@ -12,12 +16,12 @@ import {
 } from "../../src/ports/peers.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import type { Handlers } from "../../src/ports/transport.ts";
+import { FRAME, PEER_PROTOCOL } from "../../src/transport/peer-frames.ts";
 import { openPeerServer, type PeerServer } from "../../src/transport/peer-server.ts";
 import { createNodePeers } from "../../src/transport/peer-connections.ts";
 
 const KEY = Buffer.alloc(32, 1);
 const asked = { method: "GET", path: "/", headers: { "x-name": "\u00f6" } };
-const never = new AbortController().signal;
 
 /** Called when a request has come that is never answered. */
 let onNever: () => void = () => undefined;
@@ -26,8 +30,12 @@ let onLater: (send: () => void) => void = () => undefined;
 /** The paths of the requests that were carried out. */
 const carriedOut = new Set<string>();
 
+/** Handles the requests of one test, instead of {@link handlers}. */
+let onRequest: Handlers["request"] | undefined;
+
 const handlers: Handlers = {
   request: (request, reply) => {
+    if (onRequest !== undefined) return onRequest(request, reply);
     if (request.path === "/elsewhere") return reply.send(MISDIRECTED_STATUS, {});
     if (request.path === "/never") return onNever();
     if (request.path === "/later") return onLater(() => reply.send(200, {}, "later"));
@@ -105,7 +113,7 @@ function textOf(response: PeerResponse): Promise<string> {
 }
 
 const failure = (peers: Peers, shard: number, path = "/"): Promise<unknown> =>
-  peers.request(shard, { ...asked, path }, never).then(
+  peers.request(shard, { ...asked, path }).then(
     () => "answered",
     (cause: unknown) => (cause instanceof PeerLost ? { wasSent: cause.wasSent } : cause),
   );
@@ -115,7 +123,7 @@ test("requests and sockets go through a network", async () => {
   const peers = peersOf(() => address);
   for (const path of ["/first", "/second"]) {
     // oxlint-disable-next-line no-await-in-loop -- the second one over the connection of the first
-    expect(await textOf(await peers.request(1, { ...asked, path }, never))).toBe(`${path} \u00f6`);
+    expect(await textOf(await peers.request(1, { ...asked, path }))).toBe(`${path} \u00f6`);
   }
   const socket = await peers.open(1, asked);
   const answer = new Promise((resolve) => socket.onMessage(resolve));
@@ -171,7 +179,7 @@ test.each(Array.from({ length: 8 }, (_, turns) => [turns]))(
     const peers = peersOf(() => server.address);
     const paths = ["/a", "/b", "/c"];
     // The connections that the requests use again.
-    await Promise.all(paths.map(async (path) => textOf(await peers.request(1, { ...asked, path }, never))));
+    await Promise.all(paths.map(async (path) => textOf(await peers.request(1, { ...asked, path }))));
     carriedOut.clear();
     const isEarly = turns % 2 === 0;
     const early = isEarly ? paths.map((path) => failure(peers, 1, path)) : [];
@@ -189,7 +197,7 @@ test("a request that arrives only after its server has ended the connection was 
   const server = await openServer();
   const network = await slowNetwork(server.address);
   const peers = peersOf(() => network.address);
-  await textOf(await peers.request(1, asked, never));
+  await textOf(await peers.request(1, asked));
   carriedOut.clear();
   network.hold();
   const outcome = failure(peers, 1, "/held");
@@ -202,7 +210,7 @@ test("a server that closes waits for the answer of a request that it has read", 
   const server = await openServer();
   const peers = peersOf(() => server.address);
   const arrived = new Promise<() => void>((resolve) => (onLater = resolve));
-  const answer = peers.request(1, { ...asked, path: "/later" }, never);
+  const answer = peers.request(1, { ...asked, path: "/later" });
   const send = await arrived;
   const closed = server.close();
   await nextTurn();
@@ -225,7 +233,7 @@ test("a request to a process whose shard has moved is broken off, as lost", asyn
   const address = await listening();
   let now: PeerAddress | undefined = address;
   const peers = peersOf(() => now);
-  await textOf(await peers.request(1, asked, never));
+  await textOf(await peers.request(1, asked));
   const arrived = new Promise<void>((resolve) => (onNever = resolve));
   const waiting = failure(peers, 1, "/never");
   await arrived;
@@ -260,14 +268,14 @@ test("a process that hangs is lost: its requests fail, and its sockets are close
   const peers = peersOf(() => now, KEY, fastScheduler().scheduler);
   const socket = await peers.open(1, asked);
   const closed = new Promise((resolve) => socket.onClose(resolve));
-  await textOf(await peers.request(1, asked, never));
+  await textOf(await peers.request(1, asked));
   network.hold();
-  const lost = await peers.request(1, { ...asked, path: "/never" }, never).catch((cause: unknown) => cause);
+  const lost = await peers.request(1, { ...asked, path: "/never" }).catch((cause: unknown) => cause);
   expect(lost).toMatchObject({ name: "PeerLost", wasSent: true, isUnresponsive: true });
   expect(await closed).toBe(1006);
   await expect(peers.open(1, asked)).rejects.toMatchObject({ name: "PeerLost", isUnresponsive: true });
   now = server.address as typeof now;
-  expect(await textOf(await peers.request(1, asked, never))).toBe("/ \u00f6");
+  expect(await textOf(await peers.request(1, asked))).toBe("/ \u00f6");
 });
 
 test("a request that takes long at a process that responds is answered", async () => {
@@ -275,10 +283,204 @@ test("a request that takes long at a process that responds is answered", async (
   const { scheduler, fired } = fastScheduler();
   const peers = peersOf(() => address, KEY, scheduler);
   const arrived = new Promise<() => void>((resolve) => (onLater = resolve));
-  const answer = peers.request(1, { ...asked, path: "/later" }, never);
+  const answer = peers.request(1, { ...asked, path: "/later" });
   const send = await arrived;
   // More checks than fit into the time after which a process is taken to hang.
   await expect.poll(fired).toBeGreaterThan(10);
   send();
   expect(await textOf(await answer)).toBe("later");
+});
+
+test("a process that accepts no request as soon as it is connected has carried none out, and its sender knows", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "heddle-peers-"));
+  const path = join(directory, "1");
+  const goAway = Buffer.alloc(9);
+  goAway.writeUInt8(FRAME.goAway, 4);
+  const server = createServer((socket) => {
+    socket.once("data", () => {
+      const head = `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${PEER_PROTOCOL}\r\n\r\n`;
+      socket.end(Buffer.concat([Buffer.from(head), goAway]));
+    });
+  });
+  await once(server.listen(path), "listening");
+  onTestFinished(() => {
+    server.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const peers = peersOf(() => ({ path }));
+  expect(await failure(peers, 1)).toEqual({ wasSent: false });
+  expect(await failure(peers, 1)).toEqual({ wasSent: false });
+});
+
+/** Opens a server at a Unix socket or in a network, whose requests `handle` answers. Returns the connections to it. */
+async function connected(where: "Unix socket" | "network", handle: Handlers["request"]) {
+  onRequest = handle;
+  const directory = mkdtempSync(join(tmpdir(), "heddle-peers-"));
+  const isUnix = where === "Unix socket";
+  const own = isUnix ? { path: join(directory, "1") } : { host: "127.0.0.1", port: 0 };
+  const options = { maxBody: 8 * 1024 * 1024, scheduler: systemScheduler };
+  const server = await openPeerServer(handlers, own, options, isUnix ? undefined : { shard: 1, key: KEY });
+  onTestFinished(async () => {
+    onRequest = undefined;
+    await server.close();
+    rmSync(directory, { recursive: true });
+  });
+  return peersOf(() => server.address);
+}
+
+/** Collects a response until `limit` bytes have come, then reads no more until `resume` is called. */
+function slowly(response: PeerResponse, limit: number) {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  let onFull: () => void = () => undefined;
+  const full = new Promise<void>((resolve) => (onFull = resolve));
+  let most = limit;
+  const outcome = new Promise<string>((resolve) =>
+    response.read({
+      piece: (bytes) => {
+        pieces.push(bytes);
+        size += bytes.length;
+        if (size < most) return true;
+        onFull();
+        return false;
+      },
+      end: () => resolve("end"),
+      broken: () => resolve("broken"),
+    }),
+  );
+  const resume = () => {
+    most = Infinity;
+    response.resume();
+  };
+  return { full, outcome, resume, bytes: () => Buffer.concat(pieces) };
+}
+
+const PLACES = [["Unix socket"], ["network"]] as const;
+const isTurned = (count: number) => Promise.all(Array.from({ length: count }, () => nextTurn()));
+
+describe.each(PLACES)("over a %s", (where) => {
+  test("large bodies arrive complete, beside small ones that do not wait for them", async () => {
+    const peers = await connected(where, (request, reply) => {
+      void request.body().then((body) => {
+        reply.send(200, { "x-length": String(body.length), "x-name": "\u4e2d" }, body);
+      });
+    });
+    const large = Buffer.alloc(5_000_000, "0123456789");
+    const order: string[] = [];
+    const post = async (name: string, body: Buffer) => {
+      const response = await peers.request(1, { ...asked, method: "POST", body });
+      const text = await textOf(response);
+      order.push(name);
+      return { response, isSame: text === body.toString() };
+    };
+    const both = await Promise.all([post("large", large), post("small", Buffer.from("small"))]);
+    expect(both.map(({ isSame, response }) => [isSame, response.length, response.headers])).toEqual([
+      [true, 5_000_000, { "x-length": "5000000", "x-name": "\u4e2d" }],
+      [true, 5, { "x-length": "5", "x-name": "\u4e2d" }],
+    ]);
+    expect(order).toEqual(["small", "large"]);
+  });
+
+  test("a client that reads slowly slows the response down, holds up no other one, and gets all of it", async () => {
+    const total = 20_000_000;
+    let written = 0;
+    const peers = await connected(where, (request, reply) => {
+      if (request.path === "/other") return reply.send(200, {}, "other");
+      const piece = () => Buffer.alloc(10_000, String((written++ * 7) % 10));
+      const stream = reply.open(200, {}, piece());
+      const more = () => {
+        while (written < total / 10_000) if (!stream.write(piece())) return;
+        stream.end();
+      };
+      stream.onDrain(more);
+      more();
+    });
+    const response = await peers.request(1, asked);
+    const reader = slowly(response, 50_000);
+    await reader.full;
+    await isTurned(20);
+    expect(await textOf(await peers.request(1, { ...asked, path: "/other" }))).toBe("other");
+    const sentMeanwhile = written * 10_000;
+    expect(sentMeanwhile).toBeLessThan(400_000);
+    reader.resume();
+    expect(await reader.outcome).toBe("end");
+    const digits = Array.from({ length: total / 10_000 }, (_, i) => String((i * 7) % 10).repeat(10_000));
+    expect(reader.bytes().toString() === digits.join("")).toBe(true);
+  });
+
+  test("many large responses at once arrive complete", async () => {
+    const peers = await connected(where, (_, reply) => {
+      let left = 40;
+      const stream = reply.open(200, {}, Buffer.alloc(50_000));
+      const more = () => {
+        while (left-- > 0) if (!stream.write(Buffer.alloc(50_000))) return;
+        stream.end();
+      };
+      stream.onDrain(more);
+      more();
+    });
+    const texts = Array.from({ length: 20 }, async () => textOf(await peers.request(1, asked)));
+    expect((await Promise.all(texts)).map((text) => text.length)).toEqual(
+      Array.from({ length: 20 }, () => 41 * 50_000),
+    );
+  });
+
+  test("a cancelled request is aborted at the process that serves it, before its response and while it is read", async () => {
+    const aborted: string[] = [];
+    let onArrived: () => void = () => undefined;
+    let onAborted: () => void = () => undefined;
+    const peers = await connected(where, (request, reply) => {
+      reply.onAbort(() => {
+        aborted.push(request.path);
+        onAborted();
+      });
+      if (request.path === "/stream") reply.open(200, {}, "begun");
+      onArrived();
+    });
+    const arrived = new Promise<void>((resolve) => (onArrived = resolve));
+    const early = new Cancellation();
+    const waiting = peers.request(1, { ...asked, path: "/wait" }, early).catch((cause: unknown) => cause);
+    await arrived;
+    const first = new Promise<void>((resolve) => (onAborted = resolve));
+    early.cancel();
+    expect(await waiting).toBeInstanceOf(PeerLost);
+    await first;
+    const late = new Cancellation();
+    const reader = slowly(await peers.request(1, { ...asked, path: "/stream" }, late), 1);
+    await reader.full;
+    const second = new Promise<void>((resolve) => (onAborted = resolve));
+    late.cancel();
+    expect(await reader.outcome).toBe("broken");
+    await second;
+    expect(aborted).toEqual(["/wait", "/stream"]);
+  });
+
+  test("a response that is broken off is broken for its reader, after what was sent before", async () => {
+    const peers = await connected(where, (_, reply) => {
+      const stream = reply.open(200, {}, "begun");
+      setImmediate(() => stream.close());
+    });
+    const reader = slowly(await peers.request(1, asked), Infinity);
+    expect([await reader.outcome, reader.bytes().toString()]).toEqual(["broken", "begun"]);
+  });
+
+  test("a body that is too large is refused, and the connection goes on", async () => {
+    const peers = await connected(where, (request, reply) => {
+      request.body().then(
+        (body) => reply.send(200, {}, String(body.length)),
+        () => reply.send(413, {}, "too large"),
+      );
+    });
+    const post = (body: Buffer) => peers.request(1, { ...asked, method: "POST", body });
+    const [refused, taken] = await Promise.all([
+      post(Buffer.alloc(9 * 1024 * 1024)),
+      post(Buffer.alloc(3_000_000)),
+    ]);
+    expect([refused.status, await textOf(refused), taken.status, await textOf(taken)]).toEqual([
+      413,
+      "too large",
+      200,
+      "3000000",
+    ]);
+  });
 });
