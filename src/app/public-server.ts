@@ -8,6 +8,7 @@ import type { HttpAppHandler } from "../http/custom-http-app.ts";
 import type { HttpDeps, ReadyDetails } from "../http/deps.ts";
 import { createRequestHandler } from "../http/handler.ts";
 import { TrafficCounts } from "../http/response-counts.ts";
+import { UnattendedRuns } from "../http/unattended-runs.ts";
 import { PendingWebRequests, respondToWebRequest } from "../http/web-exchange.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import { ServiceError } from "../model/errors.ts";
@@ -189,9 +190,10 @@ export async function openPublicServer(deps: PublicServerDeps): Promise<PublicSe
     traffic: new TrafficCounts(),
     sockets: new OpenSockets(),
   };
+  const unattendedRuns = new UnattendedRuns(scheduler);
   const peerServer = await links?.listen(
     {
-      request: createRequestHandler({ ...requests, ...forPeers, isForPeers: true }),
+      request: createRequestHandler({ ...requests, ...forPeers, isForPeers: true, unattendedRuns }),
       upgrade: createUpgrade({ ...shared, ...forPeers, inspect: watch }),
     },
     metrics.own,

@@ -281,6 +281,9 @@ const misdirectRefused = (
   get aborted() {
     return reply.aborted;
   },
+  get isPeerLost() {
+    return reply.isPeerLost === true;
+  },
 });
 
 const isRequestRefusedByStop = (body: Uint8Array | string): boolean =>

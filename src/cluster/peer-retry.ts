@@ -1,13 +1,8 @@
 import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import { PeerLost, UNRESPONSIVE_MS } from "../ports/peers.ts";
+import { MAX_PEER_RETRY_MS, PeerLost, UNRESPONSIVE_MS } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
-/**
- * The longest time in milliseconds that a request waits for an unreachable process, for example until it has been started again, or until
- * another node of the cluster has taken its shard over.
- */
-export const MAX_PEER_RETRY_MS = 10_000;
 const RETRY_PAUSE_MS = 50;
 
 /**

@@ -11,6 +11,7 @@ import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
 import type { HttpAppHandler } from "./custom-http-app.ts";
 import type { SendStored, SendJson, SendList } from "./json-responses.ts";
+import type { UnattendedRuns } from "./unattended-runs.ts";
 import type { TrafficCounts } from "./response-counts.ts";
 
 /** Details of a `/ready` response. */
@@ -82,6 +83,8 @@ export interface HttpDeps {
    * has disconnected: the other process sends the request again.
    */
   readonly isForPeers?: boolean;
+  /** The runs whose forwarded request was lost; only for requests that other processes have forwarded. */
+  readonly unattendedRuns?: UnattendedRuns;
   /** Counts of requests and streams. */
   readonly traffic: TrafficCounts;
   /** The server's metrics as text, with its content type. */

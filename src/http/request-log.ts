@@ -87,5 +87,8 @@ export function loggedReply(
     get aborted() {
       return reply.aborted;
     },
+    get isPeerLost() {
+      return reply.isPeerLost === true;
+    },
   };
 }

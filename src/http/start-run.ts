@@ -103,17 +103,16 @@ export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id
 
 /**
  * Calls `left` and, if `cancelOnDisconnect` is true, cancels the run: when the client disconnects, or at once if the client has already
- * disconnected.
+ * disconnected. If only the connection to the process that forwarded the request has ended, the run is cancelled later, unless the request
+ * is sent again.
  */
 export function handleDisconnect(
-  { logger, isForPeers = false }: Pick<RouteDeps, "logger" | "isForPeers">,
+  { logger, isForPeers = false, unattendedRuns }: Pick<RouteDeps, "logger" | "isForPeers" | "unattendedRuns">,
   call: RouteCall,
   { key, run, cancelOnDisconnect }: StartedRun,
   left: () => void,
 ): void {
-  const gone = () => {
-    left();
-    if (!cancelOnDisconnect) return;
+  const cancel = () => {
     call.service.runs.cancel(key, run.run_id, "interrupt").catch((cause: unknown) => {
       // Two errors are expected: the run has ended and was deleted with its thread, or the server is stopping, and cancels the run at its
       // next start.
@@ -126,6 +125,13 @@ export function handleDisconnect(
       });
     });
   };
+  const gone = () => {
+    left();
+    if (!cancelOnDisconnect) return;
+    if (call.reply.isPeerLost === true && unattendedRuns !== undefined) unattendedRuns.lost(key, run, cancel);
+    else cancel();
+  };
+  unattendedRuns?.attended(key, run);
   // A shutdown of this server disconnects the client, so it must end the run too. If the request comes from another process of this server,
   // the client stays connected to that process, and the run continues.
   if (cancelOnDisconnect && !isForPeers) call.service.runs.cancelOnDisconnect(key, run.run_id);

@@ -78,6 +78,12 @@ export const STREAM_START_HEADER = "x-heddle-stream-start";
 /** The time in milliseconds after which a process that responds to nothing is taken to hang. */
 export const UNRESPONSIVE_MS = 8_000;
 
+/**
+ * The longest time in milliseconds that a request waits for an unreachable process, for example until it has been started again, or until
+ * another node of the cluster has taken its shard over.
+ */
+export const MAX_PEER_RETRY_MS = 10_000;
+
 /** The error for a request to another process that did not answer it. */
 export class PeerLost extends Error {
   override readonly name = "PeerLost";

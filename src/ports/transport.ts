@@ -79,6 +79,11 @@ export interface Reply {
    */
   onAbort(listener: () => void): void;
   readonly aborted: boolean;
+  /**
+   * True if the exchange has broken off because the connection to another process of this server has ended. The client of that process may
+   * still be connected: the process then sends the request again.
+   */
+  readonly isPeerLost?: boolean;
 }
 
 export interface Socket {

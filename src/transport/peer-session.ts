@@ -41,7 +41,7 @@ export class PeerSession {
     socket.on("error", () => undefined);
     socket.on("end", () => socket.end());
     socket.on("close", () => {
-      for (const exchange of this.#exchanges.values()) exchange.abort();
+      for (const exchange of this.#exchanges.values()) exchange.lose();
     });
   }
 
@@ -126,6 +126,7 @@ class ForwardedHead implements HttpRequest {
 
 /** A request of another process, and the response to it. */
 class ServedExchange extends Exchange {
+  isPeerLost = false;
   readonly #writer: FrameWriter;
   readonly #id: number;
   readonly #onEnd: () => void;
@@ -163,7 +164,13 @@ class ServedExchange extends Exchange {
     this.#response.credit(bytes);
   }
 
-  /** Called when the request is cancelled, or its connection has ended. */
+  /** Called when the connection has ended. */
+  lose(): void {
+    this.isPeerLost = true;
+    this.abort();
+  }
+
+  /** Called when the request is cancelled. */
   abort(): void {
     if (this.#hasEnded) return;
     this.#response.stop();

@@ -60,8 +60,13 @@ export class CuttingProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  async close(): Promise<void> {
+  /** Cuts all open connections. */
+  cut(): void {
     for (const socket of this.#open) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    this.cut();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 }
