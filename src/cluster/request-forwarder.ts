@@ -86,7 +86,8 @@ export function createRequestForwarder(deps: ForwardingDeps): RequestForwarder {
         // This process does not parse the body, so the next large body need not wait. If it waited until the response, the two requests
         // could wait for each other.
         request.bodyRead?.();
-        const isRepeatable = isRead || isKeyed || more.startsRun;
+        // Only starts of runs heed an idempotency key: any other request would be carried out twice.
+        const isRepeatable = isRead || more.startsRun;
         await new Exchange(reply, more).run(
           deps,
           shard,

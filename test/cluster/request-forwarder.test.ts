@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createRequestForwarder } from "../../src/cluster/request-forwarder.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
-import type { PeerReader, PeerResponse, Peers } from "../../src/ports/peers.ts";
+import { PeerLost, type PeerReader, type PeerResponse, type Peers } from "../../src/ports/peers.ts";
 import type { HttpRequest, Reply } from "../../src/ports/transport.ts";
 
 const response = (status: number, type: string, read: (reader: PeerReader) => void): PeerResponse => ({
@@ -14,10 +14,16 @@ const response = (status: number, type: string, read: (reader: PeerReader) => vo
 /** Forwards a request to a process that answers with each of `responses` in turn. Returns what the client gets. */
 async function forwarded(
   request: Partial<HttpRequest>,
-  responses: PeerResponse[],
+  responses: (PeerResponse | PeerLost)[],
   startsRun = false,
 ): Promise<readonly unknown[]> {
-  const peers: Partial<Peers> = { request: async () => responses.shift() as PeerResponse };
+  const peers: Partial<Peers> = {
+    request: async () => {
+      const next = responses.shift();
+      if (next instanceof PeerLost) throw next;
+      return next as PeerResponse;
+    },
+  };
   const forwarder = createRequestForwarder({
     own: undefined,
     count: 1,
@@ -84,4 +90,16 @@ test("a wait whose response has begun is asked again until the new process accep
     "\n",
     JSON.stringify({ __error__: { error: "ServiceError", message: "The run is gone" } }),
   ]);
+});
+
+test("a request with an idempotency key that starts no run is not sent again, since the key is not heeded", async () => {
+  const ended = response(200, "application/json", (reader) => {
+    reader.piece(Buffer.from("{}"));
+    reader.end();
+  });
+  const header = (name: string) => (name === "idempotency-key" ? "k" : undefined);
+  const copy = { method: "POST", path: "/threads/x/copy", header };
+  const lost = new PeerLost(true, undefined);
+  await expect(forwarded(copy, [lost, ended])).rejects.toMatchObject({ code: "storage.unavailable" });
+  expect(await forwarded({ ...copy, path: "/threads/x/runs" }, [lost, ended], true)).toEqual([200, "{}"]);
 });
