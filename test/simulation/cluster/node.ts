@@ -255,7 +255,7 @@ export class SimulatedNode {
     this.#onExit(child, () => {
       if (this.#children.get(shard) !== child) return;
       this.#children.delete(shard);
-      if (!this.#isOpen || this.#isStopping || child.isReleased) return;
+      if (this.#isStopping || child.isReleased) return;
       this.#serveAgain(shard, delay);
     });
   }
