@@ -26,7 +26,7 @@ describe("a simulated cluster, its engine, its network and its clients", () => {
       const sum = (count: (world: ClusterWorld) => number): number =>
         worlds.reduce((total, world) => total + count(world), 0);
       const faults = new Set(worlds.flatMap((world) => [...world.faults.keys()]));
-      expect(faults.size).toBe(12);
+      expect(faults.size).toBe(13);
       expect(sum(({ clients }) => clients.counts.acknowledged)).toBeGreaterThan(1_000);
       expect(sum(({ clients }) => clients.counts.reads)).toBeGreaterThan(1_000);
       expect(sum(({ clients }) => clients.counts.repeated)).toBeGreaterThan(50);

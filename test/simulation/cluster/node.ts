@@ -140,10 +140,10 @@ export class SimulatedNode {
     }
     this.#isStopping = true;
     const given = [...this.#children].map(async ([shard, child]) => {
-      await child.release();
+      await this.#releaseOrExit(child);
       await this.#leases.give(shard);
     });
-    given.push(...[...this.#all()].map((child) => child.release()));
+    given.push(...[...this.#all()].map((child) => this.#releaseOrExit(child)));
     await Promise.allSettled(given);
     await this.#leave();
   }
@@ -276,12 +276,16 @@ export class SimulatedNode {
     if (this.#children.size === 1 && this.#forwarding === undefined && !this.#isClosing)
       this.#startForwarding();
     await this.#forwarding?.started.catch(() => undefined);
-    const exited = new Promise<void>((resolve) => this.#onExit(child, resolve));
-    await Promise.race([child.release(), exited]);
+    await this.#releaseOrExit(child);
     if (this.#children.get(shard) === child) this.#children.delete(shard);
     if (child.scheduler.isDead) return;
     this.#released.add(child);
     this.#onExit(child, () => this.#released.delete(child));
+  }
+
+  #releaseOrExit(child: ShardProcess): Promise<void> {
+    if (child.scheduler.isDead) return Promise.resolve();
+    return Promise.race([child.release(), new Promise<void>((resolve) => this.#onExit(child, resolve))]);
   }
 
   #lose(shard: number): void {

@@ -3,6 +3,7 @@ import { shardOf } from "../../../src/model/shard-of.ts";
 import type { LogEntry } from "../../../src/ports/shard-log.ts";
 import { APPLIED_KEY, decodePosition } from "../../../src/replication/log-applier.ts";
 import { isServed } from "../../../src/cluster/cluster-node-info.ts";
+import { preferredOwner } from "../../../src/cluster/shard-placement.ts";
 import { SimulatedClock } from "../clock.ts";
 import { SimulatedRandom } from "../random.ts";
 import { SimulatedScheduler } from "../scheduler.ts";
@@ -20,6 +21,8 @@ const LEASE_MS = 1_000;
 const REST_MS = 60_000;
 /** Milliseconds after which nothing that was sent before is still under way. */
 const QUIET_MS = 12_000;
+/** Milliseconds in which then no shard moves. */
+const STILL_MS = 4_000;
 /** The number of steps after which unfinished work counts as hung. */
 const MANY = 400_000;
 
@@ -37,6 +40,7 @@ type Fault =
   | "slow log"
   | "stop"
   | "join"
+  | "drain"
   | "new disk"
   | "clock";
 
@@ -55,6 +59,7 @@ const FAULTS: readonly Fault[] = [
   "stop",
   "stop",
   "join",
+  "drain",
   "new disk",
   "clock",
 ];
@@ -151,6 +156,10 @@ export class ClusterWorld {
     // What was sent earlier may still arrive.
     const quiet = clock.mono() + QUIET_MS;
     await this.#drive(() => clock.mono() >= quiet);
+    const { takeovers } = this;
+    const still = clock.mono() + STILL_MS;
+    await this.#drive(() => clock.mono() >= still);
+    if (this.takeovers !== takeovers) this.violation("C5", "shards still move");
     if (this.clients.pending > 0) this.violation("C6", `${this.clients.pending} requests do not end`);
     if (!this.#isAtRest()) this.violation("C5", `the cluster does not come to rest: ${this.#describe()}`);
     else await this.#check();
@@ -255,6 +264,12 @@ export class ClusterWorld {
       case "join":
         if (this.#places.length < 5) this.#startNode(this.#addPlace());
         return;
+      case "drain": {
+        const id = place.node?.id;
+        if (id === undefined) return;
+        void engine.membership.setDraining(id, true);
+        return this.#later(ms, () => void engine.membership.setDraining(id, false));
+      }
       case "clock":
         machine.drift();
         return machine.jump(random.below(20_000) - 10_000);
@@ -286,6 +301,9 @@ export class ClusterWorld {
     this.#parts.network.heal();
     for (const place of this.#places) {
       if (place.machine.isPaused) place.machine.resume();
+      // The end of a drain that the engine did not know the node for was refused.
+      if (place.node !== undefined && !place.isClosing)
+        void engine.membership.setDraining(place.node.id, false);
       this.#revive(place);
     }
   }
@@ -305,7 +323,7 @@ export class ClusterWorld {
       );
   }
 
-  /** Whether each node is open, all nodes agree, and each shard has an owner that serves it. */
+  /** Whether each node is open, all nodes agree, and each shard is served by the node that should own it. */
   #isAtRest(): boolean {
     if (!this.#isHealed || this.clients.pending > 0 || this.clients.working > 0) return false;
     const views = this.#places.map(({ node }) => (node?.isOpen === true ? node.view : undefined));
@@ -314,7 +332,9 @@ export class ClusterWorld {
     const text = JSON.stringify(first);
     return (
       first.nodes.length === this.#places.length &&
-      first.owners.every(({ shard }) => isServed(shard, first)) &&
+      first.owners.every(
+        ({ shard, node }) => isServed(shard, first) && preferredOwner(shard, first.nodes)?.id === node,
+      ) &&
       views.every((view) => JSON.stringify(view) === text)
     );
   }
