@@ -37,6 +37,7 @@ const FIRST = [
   "siege/",
   "transport/slow",
   "simulation/simulation",
+  "simulation/cluster/",
   "damage/",
   "graph-types/",
   "browser/",

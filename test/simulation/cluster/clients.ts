@@ -59,7 +59,10 @@ export class ClusterClients {
     this.working++;
     while (!this.isOver) {
       await this.#pause(this.#random.float() * idleMs);
-      const register = this.#random.pick(this.registers);
+      // Half of the requests are for one register, so that faults of its shard are noticed soon.
+      const register = this.#random.pick(
+        this.#random.chance(0.5) ? this.registers.slice(0, 1) : this.registers,
+      );
       await (this.#random.chance(0.55) ? this.#write(register) : this.#read(register));
     }
     this.working--;

@@ -65,7 +65,7 @@ export class SimulatedEngine {
   snapshotsMade = 0;
   /** Machines that cannot reach the engine. */
   readonly cut = new Set<Machine>();
-  /** Machines whose reads of the log take long. */
+  /** Machines whose reads of the log, and whose answers to renewals, take long. */
   readonly slow = new Set<Machine>();
   readonly #universe: Universe;
   /** Ends calls that are under way, as a restart of the engine does. */
@@ -86,7 +86,8 @@ export class SimulatedEngine {
 
   linkOf(process: ProcessScheduler): EngineLink {
     const { log, membership, snapshots, slow } = this;
-    const call = <T>(work: () => Promise<T>, extraMs = 0): Promise<T> => this.#call(process, work, extraMs);
+    const call = <T>(work: () => Promise<T>, requestMs = 0, answerMs = 0): Promise<T> =>
+      this.#call(process, work, { requestMs, answerMs });
     const made = (): void => void this.snapshotsMade++;
     const slowness = (): number => (slow.has(process.machine) ? 100 + this.#universe.random.below(600) : 0);
     async function* eachPart(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -104,7 +105,7 @@ export class SimulatedEngine {
         trim: (...args) => call(() => log.trim(...args)),
       },
       membership: {
-        renew: (...args) => call(() => membership.renew(...args)),
+        renew: (...args) => call(() => membership.renew(...args), 0, slowness()),
         view: () => call(() => membership.view()),
         take: (...args) => call(() => membership.take(...args)),
         give: (...args) => call(() => membership.give(...args)),
@@ -124,7 +125,12 @@ export class SimulatedEngine {
     };
   }
 
-  #call<T>(process: ProcessScheduler, work: () => Promise<T>, extraMs: number): Promise<T> {
+  /** `requestMs`, `answerMs`: the times that the request and the answer take in addition. */
+  #call<T>(
+    process: ProcessScheduler,
+    work: () => Promise<T>,
+    { requestMs, answerMs }: { readonly requestMs: number; readonly answerMs: number },
+  ): Promise<T> {
     const { scheduler, random } = this.#universe;
     const isCut = (): boolean => this.cut.has(process.machine);
     return new Promise((resolve, reject) => {
@@ -170,10 +176,13 @@ export class SimulatedEngine {
           if (isCut()) later(answer);
           else if (!this.isDown) end(settled);
         };
-        scheduler.after(isAnswerSlow ? random.float() * SLOWEST_ANSWER_MS : this.#delay(), answer);
+        scheduler.after(
+          (isAnswerSlow ? random.float() * SLOWEST_ANSWER_MS : this.#delay()) + answerMs,
+          answer,
+        );
       };
       const delay = isLate ? random.float() * LATEST_ARRIVAL_MS : this.#delay();
-      scheduler.after(delay + extraMs, () => void arrive());
+      scheduler.after(delay + requestMs, () => void arrive());
     });
   }
 

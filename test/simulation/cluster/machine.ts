@@ -60,7 +60,9 @@ export class Machine implements Clock {
   drift(): void {
     this.#base = this.mono();
     this.#since = this.universe.clock.mono();
-    this.#rate = SLOWEST_RATE + this.universe.random.float() * (FASTEST_RATE - SLOWEST_RATE);
+    const { random } = this.universe;
+    const rates = [SLOWEST_RATE, FASTEST_RATE, SLOWEST_RATE + random.float() * (FASTEST_RATE - SLOWEST_RATE)];
+    this.#rate = random.pick(rates);
   }
 
   /** Sets the wall clock forward or back. */

@@ -37,7 +37,7 @@ type Fault =
   | "cut from engine"
   | "cut between nodes"
   | "engine restart"
-  | "slow log"
+  | "slow engine"
   | "stop"
   | "join"
   | "drain"
@@ -55,7 +55,7 @@ const FAULTS: readonly Fault[] = [
   "cut from engine",
   "cut between nodes",
   "engine restart",
-  "slow log",
+  "slow engine",
   "stop",
   "stop",
   "join",
@@ -244,8 +244,7 @@ export class ClusterWorld {
         machine.pause();
         return this.#later(ms, () => machine.resume());
       case "cut from engine":
-        engine.cut.add(machine);
-        return this.#later(ms, () => engine.cut.delete(machine));
+        return this.#cutOff(machine);
       case "cut between nodes": {
         const other = random.pick(this.#places);
         if (other !== place) this.#later(ms, this.#parts.network.cut(machine, other.machine));
@@ -253,8 +252,9 @@ export class ClusterWorld {
       }
       case "engine restart":
         return engine.restart(ms);
-      case "slow log":
+      case "slow engine":
         engine.slow.add(machine);
+        if (random.chance(0.5)) this.#later(random.float() * ms, () => this.#cutOff(machine));
         return this.#later(ms, () => engine.slow.delete(machine));
       case "stop":
         if (place.node?.isOpen !== true || place.isClosing) return;
@@ -274,6 +274,21 @@ export class ClusterWorld {
         machine.drift();
         return machine.jump(random.below(20_000) - 10_000);
     }
+  }
+
+  /** Ends the drain of a node. The engine refuses that while it does not count the node as living. */
+  #undrain(node: SimulatedNode): void {
+    void this.engine.membership.setDraining(node.id, false).then((isDone) => {
+      if (!isDone && !node.isDead) this.#later(100, () => this.#undrain(node));
+    });
+  }
+
+  /** Cuts a machine off from the engine for some time. */
+  #cutOff(machine: Machine): void {
+    const { random } = this.#universe;
+    this.engine.cut.add(machine);
+    const ms = random.float() * random.pick([400, 1_500, 1_500, 4_000]);
+    this.#later(ms, () => this.engine.cut.delete(machine));
   }
 
   #crash(place: Place, kind: "power cut" | "kill" | "new disk", ms: number): void {
@@ -301,9 +316,7 @@ export class ClusterWorld {
     this.#parts.network.heal();
     for (const place of this.#places) {
       if (place.machine.isPaused) place.machine.resume();
-      // The end of a drain that the engine did not know the node for was refused.
-      if (place.node !== undefined && !place.isClosing)
-        void engine.membership.setDraining(place.node.id, false);
+      if (place.node !== undefined && !place.isClosing) this.#undrain(place.node);
       this.#revive(place);
     }
   }
