@@ -25,6 +25,8 @@ interface ClientsDeps {
   readonly registers: readonly string[];
   /** The nodes that clients know. */
   nodes(): readonly SimulatedNode[];
+  /** True: nothing crashes, so no request may fail. */
+  readonly isOrderly: boolean;
   violation(code: string, message: string): void;
 }
 
@@ -133,7 +135,7 @@ export class ClusterClients {
 
   /** Sends a request to any node. Undefined: the node cannot be reached, or the connection has broken off. */
   #ask(method: "GET" | "POST", register: string, item: string, key?: string): Promise<Answer | undefined> {
-    const { universe, nodes } = this.#deps;
+    const { universe, nodes, isOrderly, violation } = this.#deps;
     const { scheduler } = universe;
     const processes = nodes()
       .filter((node) => node.isOpen)
@@ -141,6 +143,7 @@ export class ClusterClients {
     return new Promise((ended) => {
       this.pending++;
       let isOver = false;
+      let isAnswered = false;
       const resolve = (answer: Answer | undefined): void => {
         if (!isOver) this.pending--;
         isOver = true;
@@ -150,13 +153,21 @@ export class ClusterClients {
       if (processes.length === 0) return later(() => resolve(undefined));
       const process = this.#random.pick(processes);
       later(() => {
-        if (process.scheduler.isDead) return later(() => resolve(undefined));
-        process.onExit(() => later(() => resolve(undefined)));
+        // It accepts no connection any more. Another process of the node may.
+        if (process.scheduler.isDead || process.isReleased) return later(() => resolve(undefined));
+        process.onExit(() => {
+          if (isOrderly && !isOver && !isAnswered) violation("C6", `a request for ${register} broke off`);
+          later(() => resolve(undefined));
+        });
         process.scheduler.run(
           () =>
             void process.answerClient(method, register, item, key).then((answer) => {
               // A process that has ended sends nothing.
-              if (!process.scheduler.isDead) later(() => resolve(answer));
+              if (process.scheduler.isDead) return;
+              isAnswered = true;
+              if (isOrderly && answer.status !== 200)
+                violation("C6", `a request for ${register} was refused: ${answer.status} ${answer.body}`);
+              later(() => resolve(answer));
             }),
         );
       });

@@ -19,6 +19,8 @@ const FIRST_RESTART_DELAY_MS = 100;
 const LONGEST_RESTART_DELAY_MS = 2_000;
 /** The longest time in milliseconds in which a node that stops hands over its shards one by one. */
 const HAND_OVER_MS = 8_000;
+/** The longest time in milliseconds that the processes of a node that stops take to end. */
+const STOP_MS = 12_000;
 const HAND_OVER_LOOK_MS = 20;
 
 /** A process that prepares to serve a shard. */
@@ -145,6 +147,12 @@ export class SimulatedNode {
     });
     given.push(...[...this.#all()].map((child) => this.#releaseOrExit(child)));
     await Promise.allSettled(given);
+    // They end once they have answered what they have forwarded.
+    const ended = [...this.#all()].map((child) => this.#exitOf(child));
+    await Promise.race([
+      Promise.all(ended),
+      new Promise<void>((resolve) => this.#scheduler.after(STOP_MS, resolve)),
+    ]);
     await this.#leave();
   }
 
@@ -285,7 +293,14 @@ export class SimulatedNode {
 
   #releaseOrExit(child: ShardProcess): Promise<void> {
     if (child.scheduler.isDead) return Promise.resolve();
-    return Promise.race([child.release(), new Promise<void>((resolve) => this.#onExit(child, resolve))]);
+    return Promise.race([child.release(), this.#exitOf(child)]);
+  }
+
+  #exitOf(child: ShardProcess): Promise<void> {
+    return new Promise((resolve) => {
+      if (child.scheduler.isDead) resolve();
+      else this.#onExit(child, resolve);
+    });
   }
 
   #lose(shard: number): void {

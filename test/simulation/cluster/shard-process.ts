@@ -228,7 +228,7 @@ export class ShardProcess implements PeerProcess {
 
   async #append(register: string, key: string | undefined, item: string): Promise<void> {
     const kv = this.#kv;
-    if (kv === undefined || this.#isReleased) throw new ServiceError("server.draining", "the shard moves");
+    if (kv === undefined) throw new TypeError("the process does not serve its shard yet");
     if (this.#outage !== undefined) throw this.#outage.error;
     const list = await this.#text(listKey(register));
     if (key !== undefined && (await kv.get(`key/${key}`)) !== undefined) return;
@@ -257,7 +257,7 @@ export class ShardProcess implements PeerProcess {
     );
   }
 
-  /** Gives the shard up in an orderly way. The process goes on with the requests that it forwards, and then ends. */
+  /** Gives the shard up in an orderly way: what it has accepted is stored first. The process goes on with the requests that it forwards, and then ends. */
   async release(): Promise<void> {
     this.#isReleased = true;
     this.#stop.abort();

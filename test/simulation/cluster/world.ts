@@ -64,6 +64,9 @@ const FAULTS: readonly Fault[] = [
   "clock",
 ];
 
+/** What happens in a world without crashes. */
+const ORDERLY: readonly Fault[] = ["stop", "stop", "join", "drain"];
+
 /** A machine with what is on it. */
 interface Place {
   readonly machine: Machine;
@@ -82,6 +85,8 @@ export class ClusterWorld {
   readonly engine: SimulatedEngine;
   /** The number of times that an owner has begun to serve a shard. */
   takeovers = 0;
+  /** In every fifth world, nothing crashes and the network works: then no request may fail. */
+  readonly #isOrderly: boolean;
   readonly #universe: Universe;
   readonly #parts: ClusterParts;
   readonly #places: Place[] = [];
@@ -101,6 +106,8 @@ export class ClusterWorld {
       isEpochChecked: seed % 2 === 0,
       stored: (shard, entry) => this.#stored(shard, entry),
     });
+    this.#isOrderly = seed % 5 === 0;
+    this.engine.isCalm = this.#isOrderly;
     const shards = 2 + random.below(3);
     this.#parts = {
       engine: this.engine,
@@ -119,6 +126,7 @@ export class ClusterWorld {
       universe,
       registers: Array.from({ length: shards }, (_, shard) => nameIn(shard, shards)),
       nodes: () => this.#nodes,
+      isOrderly: this.#isOrderly,
       violation: (code, message) => this.violation(code, message),
     });
     for (let i = 0; i < 3; i++) this.#addPlace();
@@ -220,7 +228,7 @@ export class ClusterWorld {
     const { random, clock } = this.#universe;
     this.#later(100 + random.float() * 1_500, () => {
       if (clock.mono() >= until) return;
-      this.#fault(random.pick(FAULTS));
+      this.#fault(random.pick(this.#isOrderly ? ORDERLY : FAULTS));
       this.#scheduleFault(until);
     });
   }
@@ -258,6 +266,7 @@ export class ClusterWorld {
         return this.#later(ms, () => engine.slow.delete(machine));
       case "stop":
         if (place.node?.isOpen !== true || place.isClosing) return;
+        if (this.#isOrderly && !this.#canSpare(place)) return;
         place.isClosing = true;
         void place.node.close().then(() => this.#later(ms, () => this.#revive(place)));
         return;
@@ -274,6 +283,12 @@ export class ClusterWorld {
         machine.drift();
         return machine.jump(random.below(20_000) - 10_000);
     }
+  }
+
+  /** Whether two other nodes are open and stay so. */
+  #canSpare(place: Place): boolean {
+    const others = this.#places.filter((one) => one !== place && one.node?.isOpen === true && !one.isClosing);
+    return others.length >= 2;
   }
 
   /** Ends the drain of a node. The engine refuses that while it does not count the node as living. */
