@@ -37,6 +37,7 @@ const FIRST = [
   "siege/",
   "transport/slow",
   "simulation/simulation",
+  "simulation/cluster/",
   "damage/",
   "e2e/cluster-nodes",
   "e2e/shard-processes",

@@ -419,8 +419,10 @@ export class ClusterNodeProcesses {
     child.process.once("exit", (code, signal) => {
       if (this.#children.get(shard) !== child) return;
       this.#children.delete(shard);
-      if (!this.#isOpen || this.#isStopping || child.isReleased === true) return;
-      this.#logger.error("the process of a shard ended", { shard, code, signal });
+      if (this.#isStopping || child.isReleased === true) return;
+      // While the node starts, the end of a process may make the start fail. If it does not, for example because the process ended after
+      // its own start, the shard needs a new process.
+      if (this.#isOpen) this.#logger.error("the process of a shard ended", { shard, code, signal });
       if (readyAt === undefined && delay >= LAST_START_DELAY_MS && this.#hasOthers) this.#giveUp(shard);
       else this.#serveAgain(shard, restartDelayAfterEnd(readyAt, delay));
     });

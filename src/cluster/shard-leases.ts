@@ -168,7 +168,7 @@ export class ShardLeases {
   }
 
   async #pass(): Promise<void> {
-    const { membership, clock, leaseMs, node, acquired, lost, renewed } = this.#deps;
+    const { membership, clock, leaseMs, node, lost, renewed } = this.#deps;
     const sentAt = clock.mono();
     const leases = [...this.#owned.values()];
     const { nodes, owners, kept } = await membership.renew(node(), leases);
@@ -183,7 +183,6 @@ export class ShardLeases {
     this.#isDraining = nodes.some((one) => one.id === node().id && one.isDraining);
     this.#observe({ nodes, owners });
     const taken = await this.#takeFree({ nodes, owners });
-    for (const lease of taken) acquired(lease);
     const own = taken.map((lease) => ({ ...lease, node: node().id }));
     const view = { nodes, owners: [...owners, ...own].toSorted((one, two) => one.shard - two.shard) };
     renewed(view, sentAt + leaseMs * (1 - SAFETY_FRACTION));
@@ -239,7 +238,7 @@ export class ShardLeases {
 
   /** Takes free shards that rendezvous hashing assigns to this node, and shards that no node has taken for the length of a lease. */
   async #takeFree({ nodes, owners }: ClusterView): Promise<readonly ShardLease[]> {
-    const { membership, shards, clock, leaseMs, node, canTakeShards } = this.#deps;
+    const { membership, shards, clock, leaseMs, node, canTakeShards, acquired } = this.#deps;
     const { id } = node();
     const able = nodes.filter((one) => one.id === id || canTakeShards(one));
     const taken: ShardLease[] = [];
@@ -255,6 +254,8 @@ export class ShardLeases {
       const lease = { shard, epoch };
       this.#owned.set(shard, lease);
       taken.push(lease);
+      // Called for each shard at once: taking the next one may fail, and this one would then have an owner that does not serve it.
+      acquired(lease);
     }
     return taken;
   }

@@ -22,6 +22,7 @@ export class LogApplier {
   readonly #shard: number;
   #applied = 0;
   #epoch = 0;
+  #hasFailed = false;
 
   constructor(kv: KeyValueStore, log: ShardLog, shard: number) {
     this.#kv = kv;
@@ -39,8 +40,14 @@ export class LogApplier {
     return this.#epoch;
   }
 
+  /** True if a write to the database has failed since {@link readPosition}. The database then has to be opened again. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
   /** Reads the position and the epoch from the database, which MUST be open. */
   async readPosition(): Promise<void> {
+    this.#hasFailed = false;
     const stored = await this.#kv.get(APPLIED_KEY);
     [this.#applied, this.#epoch] = stored === undefined ? [0, 0] : decodePosition(stored);
   }
@@ -124,7 +131,12 @@ export class LogApplier {
     const position = Buffer.allocUnsafe(12);
     position.writeUIntBE(seq, 0, 6);
     position.writeUIntBE(epoch, 6, 6);
-    await this.#kv.batch([...ops, { key: APPLIED_KEY, value: position }], { sync: false });
+    try {
+      await this.#kv.batch([...ops, { key: APPLIED_KEY, value: position }], { sync: false });
+    } catch (error) {
+      this.#hasFailed = true;
+      throw error;
+    }
     this.#applied = seq;
     this.#epoch = epoch;
   }

@@ -82,8 +82,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
    * whether the log has the failed batch.
    */
   #failure: unknown;
-  /** True if a write to the inner store has failed, so that the inner store has to be opened again. */
-  #isInnerBroken = false;
+  #isInnerOpen = false;
   #isFenced = false;
   /** Ends the pause before an append is repeated, or the log is read again. Undefined if there is no pause. */
   #endPause: (() => void) | undefined;
@@ -117,14 +116,14 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
 
   async open(): Promise<void> {
     await this.#inner.open();
-    this.#isInnerBroken = false;
+    this.#isInnerOpen = true;
     try {
       await this.#applier.readPosition();
       await this.#restore();
       this.#epoch = await this.#waitForOwnership();
       await this.#recover();
     } catch (error) {
-      await this.#inner.close();
+      await this.#closeInner();
       throw error;
     }
     this.#failure = undefined;
@@ -156,11 +155,11 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
 
   /**
    * Probes the inner store, and then the log, by appending an entry that changes nothing. Rejects while either fails. After a failed write
-   * to the inner store, the log is not probed, because the inner store has to be opened again first.
+   * to the inner store, or a failed `open`, the log is not probed, because the inner store has to be opened again first.
    */
   async probe(): Promise<void> {
     await this.#inner.probe?.();
-    if (!this.#isInnerBroken) await this.#recover();
+    if (this.#isInnerOpen && !this.#applier.hasFailed) await this.#recover();
   }
 
   async close(): Promise<void> {
@@ -168,6 +167,11 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
     this.#snapshotMaker?.stop();
     this.#endPause?.();
     await this.#last;
+    await this.#closeInner();
+  }
+
+  async #closeInner(): Promise<void> {
+    this.#isInnerOpen = false;
     await this.#inner.close();
   }
 
@@ -180,7 +184,7 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
       const seq = this.#applier.applied + 1;
       const batch = packWriteBatch(ops);
       await this.#append(seq, batch);
-      await this.#apply(seq, ops);
+      await this.#applier.apply(seq, this.#epoch, ops);
       this.#snapshotMaker?.appended(batch.length);
     } catch (error) {
       this.#failure = error;
@@ -286,22 +290,13 @@ export class ReplicatedKeyValueStore implements KeyValueStore {
       if (this.#applier.epoch > epoch) throw this.#fenced(fencedAppendError(shard, seq, epoch));
       try {
         await this.#log.append(shard, seq, epoch, TAKEOVER_ENTRY);
-        return await this.#apply(seq, []);
+        return await this.#applier.apply(seq, epoch, []);
       } catch (error) {
         if (!isFenced(error)) throw error;
         // If the position is taken, a late append of this or a former owner was stored there. That entry is applied, and the next position
         // is tried. If the position is free, the shard has a newer epoch: another node owns it.
         if ((await this.#log.last(shard)) < seq) throw this.#fenced(error);
       }
-    }
-  }
-
-  async #apply(seq: number, ops: readonly WriteOperation[]): Promise<void> {
-    try {
-      await this.#applier.apply(seq, this.#epoch, ops);
-    } catch (error) {
-      this.#isInnerBroken = true;
-      throw error;
     }
   }
 

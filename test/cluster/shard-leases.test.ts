@@ -231,3 +231,25 @@ test("without the database a node does not start; later it goes on trying", asyn
   await a.leases.renewNow();
   expect([a.events.length, a.isValid()]).toEqual([2, true]);
 });
+
+test("a node serves the shards that it took before the database stopped answering", async () => {
+  const { clock, shared, node } = cluster();
+  await shared.take("b", 0);
+  await shared.take("b", 1);
+  let isGone = false;
+  const renew: Membership["renew"] = (...renewed) => shared.renew(...renewed);
+  const take: Membership["take"] = async (id, shard) => {
+    if (isGone && shard === 1) throw new ServiceError("storage.unavailable", "gone");
+    return shared.take(id, shard);
+  };
+  const a = node("a", Object.assign(Object.create(shared) as Membership, { renew, take }));
+  await a.leases.start();
+  isGone = true;
+  clock.advance(LEASE_MS);
+  await a.leases.renewNow();
+  expect(a.events).toEqual(["got 0 in epoch 2"]);
+  isGone = false;
+  await a.leases.renewNow();
+  expect(a.events).toEqual(["got 0 in epoch 2", "got 1 in epoch 2"]);
+  expect(a.owners()).toEqual(["0: a", "1: a"]);
+});

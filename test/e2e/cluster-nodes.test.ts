@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, get as getOverHttp, type IncomingMessage, request } from "node:http";
 import { networkInterfaces } from "node:os";
 import { dirname, join } from "node:path";
@@ -425,6 +425,51 @@ test("a process of a node that hangs is killed after the limit, and its shard is
     .not.toMatchObject({ pid });
   await expectTakenOver("hanging", 1);
 });
+
+/** The process of a shard of a node that may still be starting. */
+function pidOf(schema: string, shard: number): number | undefined {
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const variables = readFileSync(`/proc/${name}/environ`, "utf8");
+      if (variables.includes(`SCHEMA=${schema}\0`) && variables.includes(`{"number":${shard},`))
+        return Number(name);
+    } catch {
+      // The process has ended, or belongs to another user.
+    }
+  }
+  return undefined;
+}
+
+test.skipIf(process.platform !== "linux")(
+  "a process that ends while another one of its node still starts is started again",
+  async () => {
+    const schema = "ends_early";
+    const starting = start("a", { schema });
+    const pids = await vi.waitUntil(
+      () => {
+        const [ends, waits] = [pidOf(schema, 0), pidOf(schema, 1)];
+        return ends !== undefined && waits !== undefined && { ends, waits };
+      },
+      { timeout: 60_000, interval: 5 },
+    );
+    process.kill(pids.waits, "SIGSTOP");
+    const database = new PostgresClient(postgres.url);
+    await database.connect();
+    onTestFinished(() => database.end());
+    // The node says where the first process listens once it has started.
+    const addresses = async () =>
+      (await database.query<{ address: string }>(`SELECT address FROM ${schema}.nodes`)).rows[0]?.address;
+    await expect.poll(addresses, { timeout: 60_000 }).toMatch(/"ports":\{"0":\d+\}/);
+    process.kill(pids.ends, "SIGKILL");
+    await expect.poll(addresses, { timeout: 60_000 }).toContain('"ports":{}');
+    process.kill(pids.waits, "SIGCONT");
+    const client = connect(await starting);
+    const served = await pidsOf(client);
+    expect(served[1]).toBe(pids.waits);
+    expect(pids).not.toMatchObject({ ends: served[0] });
+  },
+);
 
 function isAlive(pid: number): boolean {
   try {

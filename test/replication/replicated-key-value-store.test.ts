@@ -184,6 +184,37 @@ describe("an append", () => {
     expect(await logged(log)).toEqual(["a"]);
   });
 
+  test("that was stored without an answer is applied, even if the store cannot be opened again at first", async () => {
+    const node = new Node(new MemoryShardLog());
+    await node.store.open();
+    node.log.faults.push("lost", ...Array.from({ length: MANY }, () => "before" as const));
+    await expect(node.write("a")).rejects.toMatchObject(UNAVAILABLE);
+    node.log.faults.length = 0;
+    await node.store.close();
+    node.log.isDown = true;
+    await expect(node.store.open()).rejects.toMatchObject(UNAVAILABLE);
+    node.log.isDown = false;
+    await node.store.probe();
+    await node.store.open();
+    expect(await contents(node.store)).toEqual({ newest: "a", "w/a": "a" });
+  });
+
+  test("that was stored without an answer, and cannot be applied, does not keep the store from being opened again", async () => {
+    const node = new Node(new MemoryShardLog());
+    await node.store.open();
+    node.log.faults.push("lost", ...Array.from({ length: MANY }, () => "before" as const));
+    await expect(node.write("a")).rejects.toMatchObject(UNAVAILABLE);
+    node.log.faults.length = 0;
+    node.inner.failsNext = true;
+    await expect(node.store.probe()).rejects.toMatchObject(UNAVAILABLE);
+    node.inner.failsNext = true;
+    await node.store.probe();
+    node.inner.failsNext = false;
+    await node.store.close();
+    await node.store.open();
+    expect(await contents(node.store)).toEqual({ newest: "a", "w/a": "a" });
+  });
+
   test("ends when the store is closed, without waiting for the end of its patience", async () => {
     const node = new Node(new MemoryShardLog());
     await node.store.open();

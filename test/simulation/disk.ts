@@ -34,6 +34,8 @@ const lost: Readonly<Record<Exclude<PlantedFault, null>, (op: WriteOperation) =>
 /** The error for reads after the server's death. */
 export const DEAD = "the server is dead";
 
+type DiskScheduler = Pick<SimulatedScheduler, "after" | "external">;
+
 interface Batch {
   readonly ops: readonly WriteOperation[];
   readonly sync: boolean;
@@ -68,7 +70,7 @@ export class Disk {
   }
 
   /** Returns the store as one server sees it. */
-  mount(scheduler: SimulatedScheduler): KeyValueStore {
+  mount(scheduler: DiskScheduler): KeyValueStore {
     this.#kv = new DiskKeyValueStore(this, scheduler, this.#random);
     return this.#kv;
   }
@@ -107,13 +109,13 @@ export class Disk {
 
 class DiskKeyValueStore implements KeyValueStore {
   readonly #disk: Disk;
-  readonly #scheduler: SimulatedScheduler;
+  readonly #scheduler: DiskScheduler;
   readonly #random: SimulatedRandom;
   #pending: Batch[] = [];
   #dead = false;
   #isClosed = false;
 
-  constructor(disk: Disk, scheduler: SimulatedScheduler, random: SimulatedRandom) {
+  constructor(disk: Disk, scheduler: DiskScheduler, random: SimulatedRandom) {
     this.#disk = disk;
     this.#scheduler = scheduler;
     this.#random = random;
