@@ -103,7 +103,8 @@ const pairOf = (one: Machine, other: Machine): string => `${one.name} ${other.na
 
 const responseOf = ({ status, body }: Answer): PeerResponse => ({
   status,
-  headers: { "content-length": String(Buffer.byteLength(body)) },
+  headers: {},
+  length: Buffer.byteLength(body),
   read(reader) {
     reader.piece(Buffer.from(body));
     reader.end();
