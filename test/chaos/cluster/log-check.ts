@@ -61,7 +61,9 @@ async function checkLog(
   counts: LogCounts,
 ): Promise<void> {
   const epochs = new Map(
-    owners.flatMap((owner) => (owner.shard === shard ? [[owner.pid, owner.epoch] as const] : [])),
+    owners.flatMap(({ shard: of, pid, epoch }) =>
+      of === shard && epoch !== undefined ? [[pid, epoch] as const] : [],
+    ),
   );
   // Each epoch has one process: in the order of epochs, the effects of a process that did not yet know that it had lost the shard come
   // before those of the next owner.

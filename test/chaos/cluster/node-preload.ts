@@ -9,28 +9,42 @@ import { hostOfNode, routedAddress } from "./node-hosts.ts";
 const { CHAOS_NODE: node = "0", CHAOS_ROUTER: router = "0", CHAOS_OWNERS: owners = "" } = process.env;
 const task = process.env["HEDDLE_SHARD_PROCESS"];
 
-/** A process of a node: the number of the node, its parent, its shard, and the epoch of its lease. */
+/**
+ * A process of a node: the number of the node, its parent, its shard, and the epoch of its lease. A process that prepares for a shard has no
+ * epoch at first, and a second line when it gets one.
+ */
 export interface OwnerLine {
   readonly node: number;
   readonly pid: number;
   readonly parent: number;
   readonly shard: number | undefined;
-  readonly epoch: number;
+  readonly epoch?: number | undefined;
 }
 
 if (task !== undefined) {
   const { number, cluster } = JSON.parse(task) as {
     number?: number;
-    cluster: { epoch: number };
+    cluster: { epoch?: number };
   };
   const line: OwnerLine = {
     node: Number(node),
     pid: process.pid,
     parent: process.ppid,
     shard: number,
-    epoch: cluster.epoch,
   };
-  appendFileSync(owners, `${JSON.stringify(line)}\n`);
+  const record = (epoch: number | undefined) =>
+    appendFileSync(owners, `${JSON.stringify({ ...line, epoch })}\n`);
+  record(cluster.epoch);
+  if (cluster.epoch === undefined) {
+    const { emit } = process;
+    // Not a listener: with one, Node would deliver messages before Heddle listens, and they would be lost.
+    process.emit = function recorded(this: NodeJS.Process, ...args: [string, ...unknown[]]) {
+      const [name, message] = args;
+      if (name === "message" && typeof message === "object" && message !== null && "epoch" in message)
+        record(message.epoch as number);
+      return Reflect.apply(emit, this, args) as boolean;
+    } as typeof emit;
+  }
 }
 
 interface Target {

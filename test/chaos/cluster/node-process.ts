@@ -112,7 +112,8 @@ export class NodeProcess {
   shardProcesses(): OwnerLine[] {
     const parent = this.#child?.pid;
     return readOwners(this.#setup.owners).filter(
-      (line) => line.parent === parent && line.shard !== undefined && isLiving(line.pid),
+      ({ parent: of, shard, epoch, pid }) =>
+        of === parent && shard !== undefined && epoch !== undefined && isLiving(pid),
     );
   }
 }
