@@ -141,6 +141,32 @@ describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_0
     expect(wrong).toEqual([]);
   });
 
+  test("an item that is opened right after one has changed it is shown as it is now, and can be changed again", async () => {
+    const { url } = await serve();
+    const store = storeAt(url);
+    await store.put(["a"], "k", { n: 1 }, { ttl: 90 });
+    const { page } = await opened(await browser(), `${url}/#/store`);
+    const open = page.getByRole("button", { name: "k", exact: true });
+    const ttl = page.getByLabel("Expires after");
+    await open.click();
+    await ttl.fill("5");
+    let read: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => (read = resolve));
+    await page.route("**/store/items/search", async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await open.click();
+    read();
+    await expect.poll(() => ttl.inputValue()).toBe("5");
+    await ttl.fill("7");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await store.get("a", "k")).toMatchObject({ ttl: 7 });
+  });
+
   test("an item whose key is a space can be opened by its key, which is shown in quotation marks", async () => {
     const { url } = await serve();
     await storeAt(url).put(["docs"], " ", { text: "blank" });

@@ -21,11 +21,16 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
   const [opened, setOpened] = useState<StoreItem | null | undefined>();
   const shown = JSON.stringify([ns, text, page]);
   const read = useResource(
-    async () => ({ shown, ...(await searchStore(chosen, text, page)) }),
+    async () => ({ shown, version, ...(await searchStore(chosen, text, page)) }),
     [ns, text, page, version],
   );
   // The items of the previous namespace, search or page are not shown while those of the current one are read.
   const found = read.value?.shown === shown ? read : { ...read, value: undefined };
+  // After a change, the list still has the former items until it is read again. An item that is opened meanwhile is shown then: in a dialog
+  // with the former item, one's own change would count as that of somebody else.
+  const isOutdated = found.value !== undefined && found.value.version !== version && found.error === null;
+  const current = ({ namespace, key }: StoreItem): StoreItem | undefined =>
+    found.value?.items.find((one) => one.key === key && one.namespace.join(".") === namespace.join("."));
   const at = (change: { readonly q?: string; readonly page?: number }) => ({
     ns,
     q: text,
@@ -80,10 +85,10 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
           )}
         </nav>
       </div>
-      {opened !== undefined && (
+      {opened !== undefined && (opened === null || !isOutdated) && (
         <StoreItemDialog
           key={opened === null ? "new" : `${opened.namespace.join(".")} ${opened.key}`}
-          item={opened}
+          item={opened && (current(opened) ?? opened)}
           namespace={chosen}
           onChanged={(put) => {
             setVersion((before) => before + 1);
